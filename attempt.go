@@ -1,0 +1,108 @@
+package breaker
+
+import (
+	"context"
+	"time"
+)
+
+// Attempt is an admitted call that has not ended, for callers that cannot put it
+// into one function: a stream, a body still being read. It ends with the first call
+// of Done, DoneAfter, Record or Release; later ones do nothing. One that never ends
+// costs nothing, but a probe then holds its slot until [Settings.ProbeTimeout].
+//
+//	attempt, err := b.Admit(ctx)
+//	if err != nil {
+//		return err
+//	}
+//	defer attempt.Release() // a no-op after Done
+//	err = send(ctx)
+//	attempt.Done(err)
+//
+// The zero Attempt, which comes with a refusal, does nothing either. An Attempt
+// belongs to one goroutine and must not be copied.
+type Attempt struct {
+	_ noCopy
+
+	breaker    *Breaker        // nil once ended
+	ctx        context.Context // the caller's, for the rules about its end and for OnTransition
+	start      time.Duration
+	generation uint64
+	probe      *probe // nil unless it took a slot
+}
+
+// noCopy makes vet complain about copies.
+type noCopy struct{}
+
+func (*noCopy) Lock()   {}
+func (*noCopy) Unlock() {}
+
+// Done ends the attempt with the error of the call: it is classified, and the time
+// since admission is its latency.
+func (a *Attempt) Done(err error) {
+	if a.breaker == nil {
+		return
+	}
+	r := a.breaker.read()
+	a.done(r, err, r.offset-a.start)
+}
+
+// DoneAfter is Done with a latency of the caller's own, such as the time to the
+// first byte. A negative d counts as 0.
+func (a *Attempt) DoneAfter(err error, d time.Duration) {
+	if a.breaker == nil {
+		return
+	}
+	a.done(a.breaker.read(), err, d)
+}
+
+func (a *Attempt) done(r reading, err error, d time.Duration) {
+	if err == nil {
+		a.end(r, OK, d, false)
+		return
+	}
+	defer a.abandon() // only a panic of the classifier leaves it something to do
+	v, hurried := a.breaker.judge(a.ctx, err)
+	a.end(r, v, d, hurried)
+}
+
+// Record ends the attempt with a verdict and a latency, for a caller that knows
+// better: there is no classification, and no rule about its context. An unknown
+// verdict counts as Permanent, and a negative d as 0.
+func (a *Attempt) Record(v Verdict, d time.Duration) {
+	if a.breaker == nil {
+		return
+	}
+	a.end(a.breaker.read(), v.known(), d, false)
+}
+
+// Release ends the attempt without an outcome. A probe slot is given back.
+func (a *Attempt) Release() {
+	if a.breaker == nil {
+		return
+	}
+	a.end(a.breaker.read(), released, 0, false)
+}
+
+// released is the verdict of an attempt without an outcome.
+const released Verdict = verdicts
+
+// abandon ends an attempt that a panic or runtime.Goexit is leaving, and does nothing
+// to one that has ended. Both go on up unchanged: a panic of the listener, which this
+// end may call, must not take their place.
+func (a *Attempt) abandon() {
+	if a.breaker == nil {
+		return
+	}
+	defer func() { _ = recover() }()
+	a.end(a.breaker.read(), Permanent, 0, false)
+}
+
+// end is where every attempt ends, once.
+func (a *Attempt) end(r reading, v Verdict, d time.Duration, hurried bool) {
+	b := a.breaker
+	a.breaker = nil
+	b.mu.Lock()
+	b.acceptLocked(r)
+	b.recordLocked(a, r, v, max(d, 0), hurried)
+	b.unlock()
+}

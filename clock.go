@@ -1,0 +1,133 @@
+package breaker
+
+import "time"
+
+// Clock is where a breaker reads the time, so that tests can drive it. The mock
+// clock of github.com/benbjohnson/clock fits as it is. Both methods must be safe
+// for concurrent use; the breaker calls neither under its lock.
+//
+// A breaker trusts the steps of its clock, not its readings. Steps forward add up
+// to the breaker's own time. A reading up to a second behind the newest, which
+// another goroutine may have taken, counts as the newest. One further behind is a
+// clock that was set back: time goes on from there, and what was left of every
+// deadline is left. See docs/design.md, "Time".
+type Clock interface {
+	// Now returns the time. Where it carries a monotonic reading, as that of
+	// time.Now does, only that one is used for durations.
+	Now() time.Time
+
+	// After returns a channel that receives once d has passed: the pause before
+	// a refusal.
+	After(d time.Duration) <-chan time.Time
+}
+
+type systemClock struct{}
+
+func (systemClock) Now() time.Time                         { return time.Now() }
+func (systemClock) After(d time.Duration) <-chan time.Time { return time.After(d) }
+
+// reading is one look at the clock, taken before the lock and passed down to
+// everything that the look decides.
+type reading struct {
+	// offset since the breaker was built, as the clock counts.
+	offset time.Duration
+
+	// wall is the time of day, zero with the system clock: a call then reads the
+	// monotonic clock alone, which costs two thirds, and the rare transition
+	// asks for the time of day itself.
+	wall time.Time
+}
+
+// furthest bounds every instant on either side of the breaker's birth, to 146
+// years, so that no difference of two instants overflows.
+const furthest time.Duration = 1<<62 - 1
+
+func (b *Breaker) read() reading {
+	clock := b.settings.Clock
+	if clock == nil {
+		return reading{offset: time.Since(b.born)}
+	}
+	now := clock.Now()
+	return reading{offset: min(max(now.Sub(b.born), -furthest), furthest), wall: now}
+}
+
+func (b *Breaker) after(d time.Duration) <-chan time.Time {
+	if clock := b.settings.Clock; clock != nil {
+		return clock.After(d)
+	}
+	return time.After(d)
+}
+
+// timeOfDay returns the time of day at a reading.
+func (r reading) timeOfDay() time.Time {
+	if r.wall.IsZero() {
+		return time.Now()
+	}
+	return r.wall
+}
+
+// How far a reading may lie behind the newest and still be a late one.
+const lateReading = time.Second
+
+// acceptLocked moves the breaker's own time, b.now, to a reading. A clock that was
+// set back takes every instant that the breaker holds back with it. That keeps
+// each remaining span as it was, and it keeps own time equal to the reading, so
+// that however often a clock goes back and forth, nothing adds up until it
+// overflows: a package-level breaker meets such steps, of decades, each time that
+// a test in a synctest bubble uses it.
+func (b *Breaker) acceptLocked(r reading) {
+	behind := b.now - r.offset
+	switch {
+	case behind <= 0:
+		b.now = r.offset
+	case behind > lateReading:
+		b.moveBackLocked(behind)
+	}
+}
+
+// readAtLocked returns the own time at which a read answers. Unlike a decision, a
+// read moves nothing.
+func (b *Breaker) readAtLocked(r reading) time.Duration { return max(b.now, r.offset) }
+
+func (b *Breaker) moveBackLocked(by time.Duration) {
+	b.now = earlier(b.now, by)
+	b.since = earlier(b.since, by)
+	b.breakEnd = earlier(b.breakEnd, by)
+	b.ramp.start = earlier(b.ramp.start, by)
+	b.probes.moveBack(by)
+	if b.window != nil {
+		b.window.moveBack(by)
+	}
+	if b.errors != nil {
+		b.errors.moveBack(by)
+	}
+	if b.latency != nil {
+		b.latency.moveBack(by)
+	}
+	b.publishLocked()
+}
+
+// later and earlier move an instant, or lengthen a span, and stop at the furthest.
+
+func later(instant, by time.Duration) time.Duration {
+	if by > furthest-instant {
+		return furthest
+	}
+	return instant + by
+}
+
+func earlier(instant, by time.Duration) time.Duration {
+	if by > instant+furthest {
+		return -furthest
+	}
+	return instant - by
+}
+
+// turns returns how many times a ring of buckets turns until the newest, which ends
+// at end, is the one that holds now.
+func turns(now, end, width time.Duration) time.Duration {
+	if now < end {
+		return 0
+	}
+	return (now-end)/width + 1
+}

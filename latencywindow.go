@@ -1,0 +1,171 @@
+package breaker
+
+import (
+	"math"
+	"math/bits"
+	"time"
+)
+
+const (
+	slicesPerWindow = 4
+
+	// The histogram is linear below 8 µs and has 8 buckets an octave from there
+	// to the octave of 2^27 µs. The last bucket takes the rest.
+	bucketsPerOctave = 8
+	octaveBits       = 3 // log2 of bucketsPerOctave
+	topOctave        = 27
+	latencyBuckets   = bucketsPerOctave * (1 + topOctave - octaveBits + 1)
+)
+
+// latencyWindow measures normal latency: a quantile of the calls that succeeded
+// over SlowCalls.Window, from a histogram in four slices. The answer errs upwards
+// alone, by at most an eighth, which is what a threshold wants. It keeps no pointer
+// a sample and allocates nothing.
+//
+// The quantile is computed when a call is recorded, and kept until the slice moves
+// on: 832 counters a quarter of Window instead of a call. Opening, closing, Reset
+// and Isolate leave the window alone; it forgets by age, so that a probe can still
+// be told from normal.
+type latencyWindow struct {
+	quantile float64
+	multiple float64
+	minimum  uint64
+
+	width  time.Duration
+	end    time.Duration // where the newest slice ends
+	newest int
+	slices [slicesPerWindow]latencySlice
+
+	memo    latencyBaseline
+	settled bool // memo is good until the slice moves on
+}
+
+type latencySlice struct {
+	n       uint64
+	buckets [latencyBuckets]uint32
+}
+
+// latencyBaseline is what is normal, and what is slow by that measure. Both are
+// zero while there are too few samples, and never zero otherwise.
+type latencyBaseline struct {
+	normal    time.Duration
+	threshold time.Duration
+}
+
+func newLatencyWindow(c SlowCalls) *latencyWindow {
+	if c.Off {
+		return nil
+	}
+	width := max(1, c.Window/slicesPerWindow)
+	return &latencyWindow{
+		quantile: c.Quantile,
+		multiple: c.Multiple,
+		minimum:  uint64(c.MinimumSamples),
+		width:    width,
+		end:      width,
+	}
+}
+
+// record adds a call that succeeded, and returns the baseline to judge it by. A
+// call is added first and judged then.
+func (w *latencyWindow) record(now, d time.Duration) latencyBaseline {
+	if now >= w.end {
+		w.rotate(now)
+	}
+	w.slices[w.newest].add(d)
+	if !w.settled {
+		w.memo = w.compute(slicesPerWindow)
+		w.settled = w.memo.normal > 0
+	}
+	return w.memo
+}
+
+func (s *latencySlice) add(d time.Duration) {
+	if c := &s.buckets[latencyBucket(d)]; *c < math.MaxUint32 {
+		*c++
+		s.n++
+	}
+}
+
+func (w *latencyWindow) rotate(now time.Duration) {
+	n := turns(now, w.end, w.width)
+	for range min(n, slicesPerWindow) {
+		w.newest = (w.newest + 1) % slicesPerWindow
+		w.slices[w.newest] = latencySlice{}
+	}
+	w.end = later(w.end, n*w.width)
+	w.settled = false
+}
+
+// at returns the baseline as of now. It stores nothing, so that no read can change
+// what a later call is judged by.
+func (w *latencyWindow) at(now time.Duration) latencyBaseline {
+	expired := min(turns(now, w.end, w.width), slicesPerWindow)
+	if expired == 0 && w.settled {
+		return w.memo
+	}
+	return w.compute(slicesPerWindow - int(expired))
+}
+
+// compute looks at the newest slices, as many as it is told.
+func (w *latencyWindow) compute(newest int) latencyBaseline {
+	var n uint64
+	for age := range newest {
+		n += w.slice(age).n
+	}
+	if n < w.minimum || n == 0 {
+		return latencyBaseline{}
+	}
+	rank := rankOf(w.quantile, n)
+	var seen uint64
+	for bucket := range latencyBuckets {
+		for age := range newest {
+			seen += uint64(w.slice(age).buckets[bucket])
+		}
+		if seen >= rank {
+			normal := latencyBucketBound(bucket)
+			return latencyBaseline{normal, slowerThan(normal, w.multiple)}
+		}
+	}
+	panic("breaker: latency window holds fewer samples than it counted")
+}
+
+func (w *latencyWindow) slice(age int) *latencySlice {
+	return &w.slices[(w.newest-age+slicesPerWindow)%slicesPerWindow]
+}
+
+func (w *latencyWindow) moveBack(by time.Duration) { w.end = earlier(w.end, by) }
+
+// rankOf returns ceil(q*n), the least k with k/n >= q. The product alone may come
+// out a hair above a whole number: 0.07*100 does.
+func rankOf(q float64, n uint64) uint64 {
+	rank := uint64(math.Ceil(q * float64(n)))
+	if rank > 1 && quotient(rank-1, n) >= q {
+		rank--
+	}
+	return max(rank, 1)
+}
+
+// latencyBucket returns the bucket of a duration.
+func latencyBucket(d time.Duration) int {
+	micros := uint64(max(d, 0) / time.Microsecond)
+	if micros < bucketsPerOctave {
+		return int(micros)
+	}
+	octave := bits.Len64(micros) - 1
+	if octave > topOctave {
+		return latencyBuckets - 1
+	}
+	within := int(micros>>(octave-octaveBits)) % bucketsPerOctave
+	return (octave-octaveBits+1)*bucketsPerOctave + within
+}
+
+// latencyBucketBound returns the upper bound of a bucket.
+func latencyBucketBound(bucket int) time.Duration {
+	if bucket < bucketsPerOctave {
+		return time.Duration(bucket+1) * time.Microsecond
+	}
+	shift := bucket/bucketsPerOctave - 1
+	within := bucket % bucketsPerOctave
+	return time.Duration(bucketsPerOctave+within+1) << shift * time.Microsecond
+}

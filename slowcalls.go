@@ -1,0 +1,129 @@
+package breaker
+
+import (
+	"cmp"
+	"math"
+	"time"
+)
+
+// SlowCalls says which calls are slow, relative to how long this dependency takes
+// anyway. Its zero value in [Settings] means the default, SlowCallsAbove(3). A
+// zero field of a value that someone wrote takes that field's default.
+//
+// A call that succeeded is slow when it took at least Multiple times the Quantile
+// of the successful calls over Window. The breaker opens when
+// [Settings.SlowCallRatio] of the calls in the trip window were slow. See
+// docs/design.md, "The latency baseline".
+type SlowCalls struct {
+	// Off turns the relative threshold off; the other fields must then be zero.
+	Off bool
+
+	// Multiple is how many times normal is slow. Above 1. Default 3.
+	Multiple float64
+
+	// Quantile of recent latency that counts as normal, in (0, 0.5]. Default
+	// 0.5, the median. A high quantile cannot work: 1 % of calls are above the
+	// p99 whatever the dependency does. The lower it is, the larger a share of
+	// Window a brownout may fill before it passes for normal.
+	Quantile float64
+
+	// Window is how far back the baseline reaches. It must remember normal until
+	// the trip window is full of slow calls: Quantile * Window must be at least
+	// 2 * SlowCallRatio * TripWindow. Default 5 min.
+	Window time.Duration
+
+	// MinimumSamples is how many successful calls the baseline needs before it
+	// is known. Default 20.
+	MinimumSamples int
+}
+
+// SlowCallsAbove returns the relative slow threshold at the given multiple of the
+// dependency's own median latency, with every other field at its default. It
+// panics with a [*SettingsError] unless multiple is a finite number above 1.
+func SlowCallsAbove(multiple float64) SlowCalls {
+	var p problems
+	p.given("SlowCalls.Multiple", multiple != 0)
+	p.multiple("SlowCalls.Multiple", multiple)
+	p.mustBeNone()
+	return SlowCalls{Multiple: multiple}.filled()
+}
+
+func (c SlowCalls) filled() SlowCalls {
+	c.Multiple = cmp.Or(c.Multiple, 3)
+	c.Quantile = cmp.Or(c.Quantile, 0.5)
+	c.Window = cmp.Or(c.Window, 5*time.Minute)
+	c.MinimumSamples = cmp.Or(c.MinimumSamples, 20)
+	return c
+}
+
+// slowCalls returns the threshold in force, either Off and nothing else or
+// complete.
+func (s *Settings) slowCalls() SlowCalls {
+	if s.DisableAdaptive || s.SlowCalls.Off {
+		return SlowCalls{Off: true}
+	}
+	c := s.SlowCalls.filled()
+	if s.SlowCalls == (SlowCalls{}) {
+		c.Window, c.Off = defaultBaselineWindow(c.Window, c.raceNeeds(s.slowCallRatio(), s.tripWindow()))
+		if c.Off {
+			return SlowCalls{Off: true}
+		}
+	}
+	return c
+}
+
+// raceNeeds returns the shortest baseline window, in nanoseconds, with which the
+// trip can win its race. A brownout fills the ratio of the trip window after
+// ratio * TripWindow; it moves the quantile once it fills that share of the
+// baseline, after Quantile * Window. The factor of two is margin.
+func (c SlowCalls) raceNeeds(ratio float64, tripWindow time.Duration) float64 {
+	return 2 * ratio * float64(tripWindow) / c.Quantile
+}
+
+func (s *Settings) validateSlowCalls(p *problems) {
+	c := s.SlowCalls
+	if c.Off {
+		if c != (SlowCalls{Off: true}) {
+			p.add("SlowCalls.Off must stand alone, got %+v", c)
+		}
+		return
+	}
+	if s.DisableAdaptive && c != (SlowCalls{}) {
+		p.add("DisableAdaptive turns SlowCalls off, got DisableAdaptive with SlowCalls %+v: keep one of the two", c)
+	}
+	before := len(*p)
+	p.multiple("SlowCalls.Multiple", c.Multiple)
+	if c.Quantile != 0 && !(c.Quantile > 0 && c.Quantile <= 0.5) {
+		p.add("SlowCalls.Quantile must be in (0, 0.5], got %v", c.Quantile)
+	}
+	p.duration("SlowCalls.Window", c.Window)
+	p.count("SlowCalls.MinimumSamples", c.MinimumSamples)
+	ratio := s.slowCallRatio()
+	if len(*p) > before || c == (SlowCalls{}) || s.TripWindow < 0 || !(ratio > 0 && ratio <= 1) {
+		return
+	}
+	c = c.filled()
+	if c.Quantile*float64(c.Window) < 2*ratio*float64(s.tripWindow()) {
+		p.add("SlowCalls.Quantile * SlowCalls.Window must be at least 2 * SlowCallRatio * TripWindow, or the baseline learns a brownout before the window shows it, got %v * %v against 2 * %v * %v: raise SlowCalls.Window or SlowCalls.Quantile, or lower SlowCallRatio or TripWindow",
+			c.Quantile, c.Window, ratio, s.tripWindow())
+	}
+}
+
+// slowerThan returns the shortest duration that is at least multiple times d. A
+// whole number of nanoseconds reaches the product exactly when it reaches the
+// product rounded up.
+func slowerThan(d time.Duration, multiple float64) time.Duration {
+	product := math.Ceil(multiple * float64(d))
+	if product >= math.MaxInt64 {
+		return math.MaxInt64
+	}
+	return time.Duration(product)
+}
+
+// lowerThreshold returns the lower of two slow thresholds, of which zero is none.
+func lowerThreshold(a, b time.Duration) time.Duration {
+	if a == 0 || b == 0 {
+		return max(a, b)
+	}
+	return min(a, b)
+}

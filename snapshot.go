@@ -1,0 +1,322 @@
+package breaker
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// Snapshot is one consistent cut through a breaker. It is a plain value, which the
+// breaker never changes afterwards. In JSON, durations are in seconds, and what is
+// unknown is absent.
+type Snapshot struct {
+	// Name of the breaker.
+	Name string
+
+	// At is when the cut was made.
+	At time.Time
+
+	// State is what the next call would find; see [Breaker.State].
+	State State
+
+	// OpenedAt is when the breaker last opened, or was isolated; the zero time
+	// when State is Closed.
+	OpenedAt time.Time
+
+	// RetryAfter is what is left of the break being served; 0 unless
+	// RetryAfterKnown. See [Breaker.RetryAfter].
+	RetryAfter      time.Duration
+	RetryAfterKnown bool
+
+	// Calls, Failures and Slow are the trip window; 0 unless WindowKnown, which
+	// it is where a rate trip is configured.
+	Calls, Failures, Slow int
+	WindowKnown           bool
+
+	// Run is the number of failures in a row.
+	Run int
+
+	// NormalLatency is the dependency's normal latency; 0 unless
+	// NormalLatencyKnown. See [Breaker.NormalLatency].
+	NormalLatency      time.Duration
+	NormalLatencyKnown bool
+
+	// NormalFailureRate is the dependency's normal failure rate, in [0, 1]; 0
+	// unless NormalFailureRateKnown. See [Breaker.NormalFailureRate].
+	NormalFailureRate      float64
+	NormalFailureRateKnown bool
+
+	// SlowThreshold is the latency from which a call is slow; 0 while there is
+	// none.
+	SlowThreshold time.Duration
+
+	// TripRatio is the failure rate in the trip window that opens the breaker; 0
+	// while there is none.
+	TripRatio float64
+
+	// AdmittedFraction is the share of the calls that a ramp admits; 0 unless
+	// State is Recovering.
+	AdmittedFraction float64
+
+	// ProbesInFlight is the number of probe slots taken.
+	ProbesInFlight int
+
+	// Break is the break being served or, in HalfOpen and Recovering, just
+	// served; 0 unless BreakKnown. ConsecutiveOpens is how many there were
+	// without a clean close.
+	Break            time.Duration
+	BreakKnown       bool
+	ConsecutiveOpens int
+
+	// Last is the newest transition, nil before the first.
+	Last *Transition
+
+	// Totals since the breaker was built.
+	Totals Totals
+}
+
+// Totals are cumulative since the breaker was built. They never decrease.
+type Totals struct {
+	// Admitted attempts that have ended: the sum of OK, Transient, Throttled,
+	// Permanent, Canceled and Released.
+	Admitted uint64
+
+	// Refused calls. It may run ahead of the rest of the cut by the calls then
+	// in progress.
+	Refused uint64
+
+	// OK, Transient, Throttled, Permanent and Canceled count outcomes by
+	// verdict.
+	OK, Transient, Throttled, Permanent, Canceled uint64
+
+	// Released attempts ended without an outcome.
+	Released uint64
+
+	// Slow calls, among the OK ones.
+	Slow uint64
+
+	// Stale outcomes came too late to decide anything: from before the breaker
+	// last opened, or from a probe whose slot had been taken over. They are
+	// counted under their verdict as well.
+	Stale uint64
+
+	// Opens by cause. Every cause that opens has an entry.
+	Opens map[Cause]uint64
+
+	// Recoveries are the closes by probes or by a ramp.
+	Recoveries uint64
+
+	// TimeIn is the time spent in each state, from transition to transition: an
+	// open breaker whose break has elapsed is Open until a call probes. Every
+	// state has an entry.
+	TimeIn map[State]time.Duration
+}
+
+// tally is what a breaker counts of its totals.
+type tally struct {
+	verdicts   [verdicts + 1]uint64 // by verdict, and released
+	slow       uint64
+	stale      uint64
+	opens      [CauseRampFailed + 1]uint64
+	recoveries uint64
+	timeIn     [states]time.Duration
+}
+
+// Snapshot returns one consistent cut: state, windows, baselines and totals as of
+// one instant. It changes nothing that a decision would see, and is safe for
+// concurrent use.
+func (b *Breaker) Snapshot() Snapshot {
+	b.mustExist()
+	r := b.read()
+	at := r.timeOfDay()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	now := b.readAtLocked(r)
+	s := Snapshot{
+		Name:             b.settings.Name,
+		At:               at,
+		State:            b.stateLocked(now),
+		Run:              b.run,
+		ProbesInFlight:   b.probes.taken.Len(),
+		ConsecutiveOpens: b.consecutiveOpens,
+		Last:             b.history.last(),
+		Totals:           b.totalsLocked(now),
+	}
+	if s.State != Closed {
+		s.OpenedAt = b.openedAt
+	}
+	s.RetryAfter, s.RetryAfterKnown = b.retryAfterLocked(now)
+	if s.WindowKnown = b.window != nil; s.WindowKnown {
+		c := b.window.at(now)
+		s.Calls, s.Failures, s.Slow = int(c.calls), int(c.failures), int(c.slow)
+	}
+	s.NormalLatency, s.NormalLatencyKnown = b.normalLatencyLocked(now)
+	s.NormalFailureRate, s.NormalFailureRateKnown = b.errors.rate(now)
+	s.SlowThreshold = b.slowThresholdLocked(now)
+	s.TripRatio = b.tripRatioLocked(now)
+	if s.State == Recovering {
+		s.AdmittedFraction = b.ramp.fraction(now)
+	}
+	if s.BreakKnown = s.State == Open || s.State == HalfOpen || s.State == Recovering; s.BreakKnown {
+		s.Break = b.breakLength
+	}
+	return s
+}
+
+func (b *Breaker) totalsLocked(now time.Duration) Totals {
+	v := &b.tally.verdicts
+	t := Totals{
+		Refused:    b.refused.Load(),
+		OK:         v[OK],
+		Transient:  v[Transient],
+		Throttled:  v[Throttled],
+		Permanent:  v[Permanent],
+		Canceled:   v[Canceled],
+		Released:   v[released],
+		Slow:       b.tally.slow,
+		Stale:      b.tally.stale,
+		Opens:      make(map[Cause]uint64, len(b.tally.opens)),
+		Recoveries: b.tally.recoveries,
+		TimeIn:     make(map[State]time.Duration, states),
+	}
+	for _, n := range v {
+		t.Admitted += n
+	}
+	for cause, n := range b.tally.opens {
+		if Cause(cause).opens() {
+			t.Opens[Cause(cause)] = n
+		}
+	}
+	for state, d := range b.tally.timeIn {
+		t.TimeIn[State(state)] = d
+	}
+	t.TimeIn[b.state] = later(t.TimeIn[b.state], now-b.since)
+	return t
+}
+
+// tripRatioLocked returns the failure rate that would trip as of now, or 0.
+func (b *Breaker) tripRatioLocked(now time.Duration) float64 {
+	ratio := b.settings.FailureRatio
+	if normal, ok := b.errors.rate(now); ok {
+		point := b.settings.relativeTripPoint(normal)
+		if ratio == 0 || point < ratio {
+			return point
+		}
+	}
+	return ratio
+}
+
+// MarshalJSON writes the snapshot with snake_case names, states and causes as
+// words, durations in seconds, and without what is unknown.
+func (s Snapshot) MarshalJSON() ([]byte, error) {
+	return json.Marshal(struct {
+		Name              string      `json:"name"`
+		At                time.Time   `json:"at"`
+		State             State       `json:"state"`
+		OpenedAt          time.Time   `json:"opened_at,omitzero"`
+		RetryAfter        *seconds    `json:"retry_after_seconds,omitempty"`
+		Calls             *int        `json:"calls,omitempty"`
+		Failures          *int        `json:"failures,omitempty"`
+		Slow              *int        `json:"slow,omitempty"`
+		Run               int         `json:"run"`
+		NormalLatency     *seconds    `json:"normal_latency_seconds,omitempty"`
+		NormalFailureRate *float64    `json:"normal_failure_rate,omitempty"`
+		SlowThreshold     seconds     `json:"slow_threshold_seconds,omitzero"`
+		TripRatio         float64     `json:"trip_ratio,omitzero"`
+		AdmittedFraction  float64     `json:"admitted_fraction,omitzero"`
+		ProbesInFlight    int         `json:"probes_in_flight"`
+		Break             *seconds    `json:"break_seconds,omitempty"`
+		ConsecutiveOpens  int         `json:"consecutive_opens"`
+		Last              *Transition `json:"last,omitempty"`
+		Totals            Totals      `json:"totals"`
+	}{
+		Name:              s.Name,
+		At:                s.At,
+		State:             s.State,
+		OpenedAt:          s.OpenedAt,
+		RetryAfter:        known(seconds(s.RetryAfter), s.RetryAfterKnown),
+		Calls:             known(s.Calls, s.WindowKnown),
+		Failures:          known(s.Failures, s.WindowKnown),
+		Slow:              known(s.Slow, s.WindowKnown),
+		Run:               s.Run,
+		NormalLatency:     known(seconds(s.NormalLatency), s.NormalLatencyKnown),
+		NormalFailureRate: known(s.NormalFailureRate, s.NormalFailureRateKnown),
+		SlowThreshold:     seconds(s.SlowThreshold),
+		TripRatio:         s.TripRatio,
+		AdmittedFraction:  s.AdmittedFraction,
+		ProbesInFlight:    s.ProbesInFlight,
+		Break:             known(seconds(s.Break), s.BreakKnown),
+		ConsecutiveOpens:  s.ConsecutiveOpens,
+		Last:              s.Last,
+		Totals:            s.Totals,
+	})
+}
+
+// MarshalJSON writes the totals with snake_case names, and durations in seconds.
+func (t Totals) MarshalJSON() ([]byte, error) {
+	in := make(map[State]seconds, len(t.TimeIn))
+	for state, d := range t.TimeIn {
+		in[state] = seconds(d)
+	}
+	return json.Marshal(struct {
+		Admitted   uint64            `json:"admitted"`
+		Refused    uint64            `json:"refused"`
+		OK         uint64            `json:"ok"`
+		Slow       uint64            `json:"slow"`
+		Transient  uint64            `json:"transient"`
+		Throttled  uint64            `json:"throttled"`
+		Permanent  uint64            `json:"permanent"`
+		Canceled   uint64            `json:"canceled"`
+		Released   uint64            `json:"released"`
+		Stale      uint64            `json:"stale"`
+		Opens      map[Cause]uint64  `json:"opens"`
+		Recoveries uint64            `json:"recoveries"`
+		TimeIn     map[State]seconds `json:"seconds_in"`
+	}{
+		t.Admitted, t.Refused, t.OK, t.Slow, t.Transient, t.Throttled, t.Permanent, t.Canceled,
+		t.Released, t.Stale, t.Opens, t.Recoveries, in,
+	})
+}
+
+// MarshalJSON writes the transition as a [Snapshot] is written.
+func (t Transition) MarshalJSON() ([]byte, error) {
+	return json.Marshal(struct {
+		Seq               uint64    `json:"seq"`
+		Name              string    `json:"name"`
+		From              State     `json:"from"`
+		To                State     `json:"to"`
+		At                time.Time `json:"at"`
+		Cause             Cause     `json:"cause"`
+		Break             *seconds  `json:"break_seconds,omitempty"`
+		Calls             int       `json:"calls"`
+		Failures          int       `json:"failures"`
+		Slow              int       `json:"slow"`
+		Run               int       `json:"run"`
+		NormalLatency     *seconds  `json:"normal_latency_seconds,omitempty"`
+		NormalFailureRate *float64  `json:"normal_failure_rate,omitempty"`
+	}{
+		Seq:               t.Seq,
+		Name:              t.Name,
+		From:              t.From,
+		To:                t.To,
+		At:                t.At,
+		Cause:             t.Cause,
+		Break:             known(seconds(t.Break), t.To == Open),
+		Calls:             t.Calls,
+		Failures:          t.Failures,
+		Slow:              t.Slow,
+		Run:               t.Run,
+		NormalLatency:     known(seconds(t.NormalLatency), t.NormalLatencyKnown),
+		NormalFailureRate: known(t.NormalFailureRate, t.NormalFailureRateKnown),
+	})
+}
+
+type seconds time.Duration
+
+func (s seconds) MarshalJSON() ([]byte, error) { return json.Marshal(time.Duration(s).Seconds()) }
+
+func known[T any](v T, ok bool) *T {
+	if !ok {
+		return nil
+	}
+	return &v
+}

@@ -29,8 +29,8 @@ const row = "%6s  %-8s  %-10s %6s %6s %7s %6s %6s    %-8s %6s %6s %7s\n"
 
 func (r *report) head() {
 	r.print("Two clients offer %d calls a second each, to two servers that go through the same bad day.\n", time.Second/callEvery)
-	r.print("A line counts the calls that ended in its half second; a call takes the server what \"server\" says.\n")
-	r.print("\"admits\" is what the breaker lets through, \"normal\" the latency that it found to be normal.\n\n")
+	r.print("A line counts the calls that ended in its half second. \"server\" is what a call takes there,\n")
+	r.print("\"admits\" what the breaker lets through, and \"normal\" the latency that it found to be normal.\n\n")
 	r.print("%s\n", r.paint(bold, fmt.Sprintf("%8s%-58s%s", "", "THROUGH A BREAKER", "WITHOUT ONE")))
 	r.print("%s", r.paint(bold, fmt.Sprintf(row, "time", "server", "breaker", "served", "failed", "refused", "admits",
 		"normal", "server", "served", "failed", "waiting")))

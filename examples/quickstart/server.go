@@ -45,11 +45,11 @@ func startServer(clock *clock) (*server, error) {
 	}
 	s := &server{clock: clock, address: listener.Addr().String(), workers: make(chan struct{}, workers), takes: warmCall}
 	s.http = &http.Server{Handler: s}
-	go s.http.Serve(listener)
+	go func() { _ = s.http.Serve(listener) }() // until close
 	return s, nil
 }
 
-func (s *server) close() { s.http.Close() }
+func (s *server) close() { _ = s.http.Close() }
 
 // enter begins a phase of the script.
 func (s *server) enter(part phase) {

@@ -107,6 +107,8 @@ func because(t breaker.Transition) string {
 		return fmt.Sprintf("%d failures in a row; %s", t.Run, pause)
 	case breaker.CauseRelativeFailures:
 		return fmt.Sprintf("%d of %d calls failed, where %.1f%% is normal; %s", t.Failures, t.Calls, 100*t.NormalFailureRate, pause)
+	case breaker.CauseSlowProbe:
+		return "up, but slow; " + pause
 	case breaker.CauseProbeFailed:
 		return "not well yet; " + pause
 	case breaker.CauseRampFailed:
@@ -114,11 +116,14 @@ func because(t breaker.Transition) string {
 	case breaker.CauseBreakElapsed:
 		return "the next call is a probe"
 	case breaker.CauseProbesSucceeded:
+		if t.To == breaker.Closed {
+			return "all calls are back"
+		}
 		return "calls return over a ramp"
 	case breaker.CauseRampCompleted:
 		return "fast again, for every call"
 	}
-	return t.String()
+	return fmt.Sprintf("%d of %d calls failed; %s", t.Failures, t.Calls, pause)
 }
 
 const closingRow = "%-11s %7s %7s %7s %8s %8s %8s    %7s %7s %8s\n"
@@ -142,7 +147,7 @@ func (r *report) close() {
 	tookBare, mostBare := r.bare.server.load()
 	const figure = "%-46s %10v %12v\n"
 	r.print("\n%s", r.paint(bold, fmt.Sprintf(figure, "FROM THE FIRST TROUBLE ON", "breaker", "without")))
-	r.print(figure, "callers waited for the sick server", inSeconds(sickWith.waited), inSeconds(sickBare.waited))
+	r.print(figure, "callers waited for the server", inSeconds(sickWith.waited), inSeconds(sickBare.waited))
 	r.print(figure, "callers paused before they were refused", inSeconds(sickWith.paused), inSeconds(sickBare.paused))
 	r.print(figure, "calls that the server had to take", tookWith, tookBare)
 	r.print(figure, "calls inside it at the worst moment", mostWith, mostBare)

@@ -62,7 +62,7 @@ func TestFailuresRace(t *testing.T) {
 		{failures: breaker.Failures{Window: 5*time.Minute - 1}, need: "1m0s", got: "4m59.999999999s / 5"},
 		{failures: breaker.Failures{Window: 5 * time.Minute}, tripWindow: 30*time.Second + 1, need: "1m0.000000002s", got: "5m0s / 5"},
 		{failures: breaker.Failures{Multiple: above1}},
-		{failures: breaker.Failures{Multiple: math.Nextafter(5, 6)}, need: "1m0s", got: "5m0s / 5.000000000000001"},
+		{failures: breaker.Failures{Multiple: 5.000001}, need: "1m0s", got: "5m0s / 5.000001"},
 		{failures: breaker.FailuresAbove(10), need: "1m0s", got: "5m0s / 10"},
 		{failures: breaker.Failures{Multiple: 10, Window: 10 * time.Minute}},
 		{failures: breaker.Failures{Multiple: 2, Window: 4 * time.Second}, tripWindow: time.Second},
@@ -116,6 +116,14 @@ func TestFailuresPartlyWritten(t *testing.T) {
 	} {
 		require.Equal(t, c.want, breaker.MustNew(breaker.Settings{Failures: c.given}).Effective().Failures)
 	}
+}
+
+// The hour is for defaults: whoever writes a long baseline gets it.
+func TestWrittenFailuresNeverStepAside(t *testing.T) {
+	f := breaker.FailuresAbove(5)
+	f.Window = 1000 * time.Hour
+	b := breaker.MustNew(breaker.Settings{TripWindow: 24 * time.Hour, Failures: f})
+	require.Equal(t, f, b.Effective().Failures)
 }
 
 // The default that nobody wrote widens by what its race needs and a second, and is off

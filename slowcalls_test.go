@@ -68,9 +68,9 @@ func TestSlowCallsRace(t *testing.T) {
 		{slowCalls: breaker.SlowCalls{Window: time.Minute}},
 		{slowCalls: breaker.SlowCalls{Window: time.Minute - 1}, got: "0.5 * 59.999999999s", need: "0.5 * 30s"},
 		{slowCalls: breaker.SlowCalls{Window: time.Minute}, tripWindow: 30*time.Second + 1, got: "0.5 * 1m0s", need: "0.5 * 30.000000001s"},
-		{slowCalls: breaker.SlowCalls{Window: time.Minute}, ratio: math.Nextafter(0.5, 1), got: "0.5 * 1m0s", need: "0.5000000000000001 * 30s"},
+		{slowCalls: breaker.SlowCalls{Window: time.Minute}, ratio: 0.500001, got: "0.5 * 1m0s", need: "0.500001 * 30s"},
 		{slowCalls: breaker.SlowCalls{Quantile: 0.25, Window: 2 * time.Minute}},
-		{slowCalls: breaker.SlowCalls{Quantile: math.Nextafter(0.25, 0), Window: 2 * time.Minute}, got: "0.24999999999999997 * 2m0s", need: "0.5 * 30s"},
+		{slowCalls: breaker.SlowCalls{Quantile: 0.249999, Window: 2 * time.Minute}, got: "0.249999 * 2m0s", need: "0.5 * 30s"},
 		{slowCalls: breaker.SlowCalls{Quantile: 0.25, Window: 2*time.Minute - 1}, got: "0.25 * 1m59.999999999s", need: "0.5 * 30s"},
 		{slowCalls: breaker.SlowCalls{Quantile: 0.125}},
 		{slowCalls: breaker.SlowCalls{Quantile: 0.09}, got: "0.09 * 5m0s", need: "0.5 * 30s"},
@@ -121,6 +121,14 @@ func TestSlowCallsPartlyWritten(t *testing.T) {
 	} {
 		require.Equal(t, c.want, breaker.MustNew(breaker.Settings{SlowCalls: c.given}).Effective().SlowCalls)
 	}
+}
+
+// The hour is for defaults: whoever writes a long baseline gets it.
+func TestWrittenSlowCallsNeverStepAside(t *testing.T) {
+	c := breaker.SlowCallsAbove(3)
+	c.Window = 1000 * time.Hour
+	b := breaker.MustNew(breaker.Settings{TripWindow: 24 * time.Hour, SlowCalls: c})
+	require.Equal(t, c, b.Effective().SlowCalls)
 }
 
 // The default that nobody wrote widens by what its race needs and a second, and is off

@@ -10,8 +10,8 @@ import (
 	"github.com/normal-go/breaker"
 )
 
-// reopen opens a breaker that trips at one failure, or opens it again.
-func reopen(r *rig) {
+// openAgain opens a breaker that trips at one failure, or opens it again.
+func openAgain(r *rig) {
 	r.t.Helper()
 	r.ProbeNow()
 	fail(1)(r)
@@ -51,7 +51,7 @@ func TestGrowthOfBreaks(t *testing.T) {
 			r := newRig(t, breaker.Settings{ConsecutiveFailures: 1, BreakDuration: c.first, MaximumBreakDuration: c.maximum})
 			want := c.want
 			for range 100 {
-				reopen(r)
+				openAgain(r)
 			}
 			for len(want) < 100 {
 				want = append(want, c.want[len(c.want)-1])
@@ -65,7 +65,7 @@ func TestGrowthOfBreaks(t *testing.T) {
 func TestGrowthReachesTheLongestBreak(t *testing.T) {
 	r := newRig(t, breaker.Settings{ConsecutiveFailures: 1, BreakDuration: 1, MaximumBreakDuration: longest})
 	for range 300 {
-		reopen(r)
+		openAgain(r)
 	}
 	for i, got := range r.breaks() {
 		want := longest
@@ -87,7 +87,7 @@ func TestGrowthIsNominalAndStartsOver(t *testing.T) {
 		BreakJitter:          breaker.JitterFull,
 		Random:               func() float64 { return 0.25 },
 	})
-	outage := all(reopen, reopen, reopen, reopen, reopen)
+	outage := all(openAgain, openAgain, openAgain, openAgain, openAgain)
 	r.run(
 		step{do: outage, want: breaker.Open},
 		step{do: all(probeNow, ok(2)), want: breaker.Closed},
@@ -209,7 +209,7 @@ func TestJitterNoneNeverDraws(t *testing.T) {
 		BreakJitter:         breaker.JitterNone,
 		Random:              func() float64 { t.Error("Random called"); return 0 },
 	})
-	all(reopen, reopen, probeNow, ok(2), reopen, reset)(r)
+	all(openAgain, openAgain, probeNow, ok(2), openAgain, reset)(r)
 	require.Len(t, r.breaks(), 3)
 }
 
@@ -222,7 +222,7 @@ func TestDefaultRandomSpreadsBreaks(t *testing.T) {
 		BreakJitter:          breaker.JitterFull,
 	})
 	for range 20 {
-		reopen(r)
+		openAgain(r)
 	}
 	seen := map[time.Duration]bool{}
 	for _, d := range r.breaks() {

@@ -74,7 +74,7 @@ func TestNilArguments(t *testing.T) {
 	}
 }
 
-func TestZeroAttemptDoesNothing(t *testing.T) {
+func TestZeroAttempt(t *testing.T) {
 	var attempt breaker.Attempt
 	for range 2 {
 		attempt.Done(nil)
@@ -87,30 +87,9 @@ func TestZeroAttemptDoesNothing(t *testing.T) {
 	}
 }
 
-// The first end counts, and the others do nothing.
-func TestAttemptEndsOnce(t *testing.T) {
-	ends := map[string]func(*breaker.Attempt){
-		"ok":        func(a *breaker.Attempt) { a.Done(nil) },
-		"transient": func(a *breaker.Attempt) { a.DoneAfter(errDown, time.Second) },
-		"throttled": func(a *breaker.Attempt) { a.Record(breaker.Throttled, 0) },
-		"released":  func(a *breaker.Attempt) { a.Release() },
-	}
-	for want, first := range ends {
-		r := newRig(t, breaker.Settings{})
-		attempt, err := r.Admit(bg)
-		require.NoError(t, err)
-		require.Equal(t, want, r.ends(func() {
-			first(&attempt)
-			for _, later := range ends {
-				later(&attempt)
-			}
-		}))
-	}
-}
-
 // A caller who is gone already gets the error of the context, and the breaker does not
 // notice: no call, no refusal, no pause, no probe, no transition, no fallback.
-func TestDoneContextTouchesNothing(t *testing.T) {
+func TestContextDoneBeforeAdmission(t *testing.T) {
 	cancelled, cancel := context.WithCancel(bg)
 	cancel()
 	withCause, cancelCause := context.WithCancelCause(bg)

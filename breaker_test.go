@@ -1,0 +1,488 @@
+package breaker_test
+
+import (
+	"math"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/normal-go/breaker"
+)
+
+const (
+	sec  = time.Second
+	msec = time.Millisecond
+)
+
+// plain is a breaker that trips on a run of failures alone.
+var plain = breaker.Settings{Name: "db", DisableAdaptive: true}
+
+func TestClosedAdmitsEverything(t *testing.T) {
+	r := newRig(t, plain)
+	for range 100 {
+		start("under way")(r)
+	}
+	require.Equal(t, breaker.Closed, r.State())
+	require.Empty(t, r.History())
+	require.Zero(t, r.Snapshot().Totals.Refused)
+}
+
+func TestFailedProbeReopensWithALongerBreak(t *testing.T) {
+	r := newRig(t, plain)
+	r.run(
+		step{at: 0, do: fail(5), want: breaker.Open},
+		step{at: 15*sec - 1, do: refuse(3), want: breaker.Open},
+		step{at: 15 * sec, do: fail(1), want: breaker.Open},
+		step{at: 45*sec - 1, do: refuse(1), want: breaker.Open},
+		step{at: 45 * sec, do: ok(1), want: breaker.HalfOpen},
+		step{at: 46 * sec, do: fail(1), want: breaker.Open}, // one success more was needed
+		step{at: 106*sec - 1, do: refuse(1), want: breaker.Open},
+		step{at: 106 * sec, do: ok(2), want: breaker.Closed},
+	)
+	require.Equal(t, []breaker.Cause{
+		breaker.CauseConsecutiveFailures,
+		breaker.CauseBreakElapsed, breaker.CauseProbeFailed,
+		breaker.CauseBreakElapsed, breaker.CauseProbeFailed,
+		breaker.CauseBreakElapsed, breaker.CauseProbesSucceeded,
+	}, r.causes())
+}
+
+func TestProbeSuccessesClose(t *testing.T) {
+	for _, n := range []int{1, 2, 5} {
+		s := plain
+		s.ProbeSuccesses = n
+		r := newRig(t, s)
+		r.run(step{at: 0, do: fail(5), want: breaker.Open})
+		if n > 1 {
+			r.run(step{at: 15 * sec, do: ok(n - 1), want: breaker.HalfOpen})
+		}
+		r.run(step{at: 16 * sec, do: ok(1), want: breaker.Closed})
+	}
+}
+
+// A baseline of a thousand good calls, out of the trip window by the time that the
+// others come.
+var (
+	longMemory = breaker.Settings{
+		ConsecutiveFailures: 7,
+		MinimumCalls:        10,
+		TripWindow:          10 * sec,
+		Failures:            breaker.Failures{Multiple: 5, Window: 5 * time.Minute, MinimumSamples: 100},
+		SlowCalls:           breaker.SlowCalls{Multiple: 3, Window: 5 * time.Minute},
+	}
+	learn = ok(1000)
+)
+
+func TestTripOrder(t *testing.T) {
+	// Ten calls that make MinimumCalls at the last one, and satisfy every trip from
+	// the one that is expected on.
+	cases := map[string]struct {
+		ratio float64
+		do    action
+		want  breaker.Cause
+	}{
+		"run before all":         {0.5, all(slow(3), fail(7)), breaker.CauseConsecutiveFailures},
+		"absolute before others": {0.5, all(fail(3), slow(1), fail(2), slow(4)), breaker.CauseFailureRatio},
+		"relative before slow":   {0, all(fail(3), slow(1), fail(2), slow(4)), breaker.CauseRelativeFailures},
+		"relative if the absolute is out of reach": {
+			0.6, all(fail(3), slow(1), fail(2), slow(4)), breaker.CauseRelativeFailures},
+		"slow alone":          {0.5, slow(10), breaker.CauseSlowCalls},
+		"slow, by a failure":  {0.5, all(slow(9), fail(1)), breaker.CauseSlowCalls},
+		"absolute, by a slow": {0.2, all(fail(2), ok(7), slow(1)), breaker.CauseFailureRatio},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			s := longMemory
+			s.FailureRatio = c.ratio
+			r := newRig(t, s)
+			r.run(
+				step{at: 0, do: learn, want: breaker.Closed},
+				step{at: 20 * sec, do: c.do, want: breaker.Open},
+			)
+			require.Equal(t, []breaker.Cause{c.want}, r.causes())
+			last := r.History()[0]
+			require.Equal(t, 10, last.Calls, "it opens at the call that makes MinimumCalls, and not before")
+		})
+	}
+}
+
+func TestRunNeedsNoMinimumOfCalls(t *testing.T) {
+	r := newRig(t, longMemory)
+	r.run(
+		step{at: 0, do: fail(6), want: breaker.Closed},
+		step{at: time.Hour, do: fail(1), want: breaker.Open}, // a run knows no window
+	)
+	require.Equal(t, []breaker.Cause{breaker.CauseConsecutiveFailures}, r.causes())
+}
+
+func TestRatioIsComparedOnTheQuotient(t *testing.T) {
+	s := plain
+	s.ConsecutiveFailures = 1000
+	s.MinimumCalls = 100
+	s.FailureRatio = 0.07
+	r := newRig(t, s)
+	r.run(
+		step{at: 0, do: all(ok(94), fail(6)), want: breaker.Closed}, // 6 of 100
+		step{at: time.Minute, do: all(ok(93), fail(6)), want: breaker.Closed},
+		step{at: time.Minute, do: fail(1), want: breaker.Open}, // 7 of 100
+	)
+	require.Equal(t, []breaker.Cause{breaker.CauseFailureRatio}, r.causes())
+
+	s.SlowCallThreshold, s.SlowCallRatio, s.FailureRatio = sec, 0.07, 0
+	r = newRig(t, s)
+	r.run(
+		step{at: 0, do: all(ok(94), slow(6)), want: breaker.Closed},
+		step{at: time.Minute, do: all(ok(93), slow(6)), want: breaker.Closed},
+		step{at: time.Minute, do: slow(1), want: breaker.Open},
+	)
+	require.Equal(t, []breaker.Cause{breaker.CauseSlowCalls}, r.causes())
+}
+
+func TestFastSuccessEvaluatesNothing(t *testing.T) {
+	s := plain
+	s.FailureRatio = 0.1
+	s.SlowCallThreshold = sec
+	r := newRig(t, s)
+	r.run(
+		step{at: 0, do: all(fail(3), ok(16)), want: breaker.Closed}, // 3 of 19
+		step{at: 0, do: ok(1), want: breaker.Closed},                // 3 of 20, and nobody asks
+		step{at: 0, do: ok(1), want: breaker.Closed},
+		step{at: 0, do: slow(1), want: breaker.Open}, // a slow one asks
+	)
+	require.Equal(t, []breaker.Cause{breaker.CauseFailureRatio}, r.causes())
+}
+
+func TestRunOfFailures(t *testing.T) {
+	one := func(v breaker.Verdict) action { return calls(1, v, 10*msec) }
+	cases := map[string]struct {
+		between action
+		want    int // the run after 4 failures and what comes between
+	}{
+		"a fast success ends it":      {ok(1), 0},
+		"a slow success ends it":      {slow(1), 0},
+		"a slow failure is a failure": {all(ok(1), calls(1, breaker.Transient, time.Hour)), 1},
+		"throttled is no evidence":    {one(breaker.Throttled), 4},
+		"permanent is no evidence":    {one(breaker.Permanent), 4},
+		"canceled is no evidence":     {one(breaker.Canceled), 4},
+		"unknown counts as permanent": {one(breaker.Verdict(200)), 4},
+		"nor is a release":            {all(start("a"), release("a")), 4},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			s := plain
+			s.SlowCallThreshold = sec
+			r := newRig(t, s)
+			r.run(step{at: 0, do: all(fail(4), c.between), want: breaker.Closed})
+			require.Equal(t, c.want, r.Snapshot().Run)
+			r.run(step{at: 0, do: fail(5 - c.want), want: breaker.Open})
+		})
+	}
+}
+
+func TestSlowFailureIsNotASlowCall(t *testing.T) {
+	s := plain
+	s.ConsecutiveFailures = 1000
+	s.SlowCallThreshold = sec
+	r := newRig(t, s)
+	r.run(step{at: 0, do: calls(100, breaker.Transient, time.Hour), want: breaker.Closed})
+	require.Zero(t, r.Snapshot().Slow)
+	require.Zero(t, r.Snapshot().Totals.Slow)
+	r.run(step{at: 0, do: all(slow(99)), want: breaker.Closed})
+	r.run(step{at: 0, do: all(slow(1)), want: breaker.Open}) // 100 of 200
+}
+
+func TestOpeningAndClosingForgetTheEvidence(t *testing.T) {
+	ways := map[string]action{
+		"probes": func(r *rig) { r.at(35 * sec); ok(2)(r) },
+		"reset":  reset,
+	}
+	for name, closing := range ways {
+		t.Run(name, func(t *testing.T) {
+			s := longMemory
+			s.FailureRatio = 0.5
+			r := newRig(t, s)
+			r.run(
+				step{at: 0, do: learn, want: breaker.Closed},
+				step{at: 20 * sec, do: all(ok(5), fail(5)), want: breaker.Open},
+			)
+			cut := r.Snapshot()
+			require.Equal(t, []int{0, 0, 0, 0}, []int{cut.Calls, cut.Failures, cut.Slow, cut.Run})
+
+			closing(r)
+			require.Equal(t, breaker.Closed, r.State())
+			cut = r.Snapshot()
+			require.Equal(t, []int{0, 0, 0, 0}, []int{cut.Calls, cut.Failures, cut.Slow, cut.Run})
+			fail(6)(r) // a run of 7 would trip
+			require.Equal(t, breaker.Closed, r.State())
+		})
+	}
+}
+
+func TestNothingForgetsTheBaselines(t *testing.T) {
+	r := newRig(t, longMemory)
+	r.run(step{at: 0, do: all(ok(990), calls(10, breaker.Permanent, 0), fail(5), ok(5)), want: breaker.Closed})
+	latency, known := r.NormalLatency()
+	require.True(t, known)
+	require.InDelta(t, 10*msec, latency, float64(10*msec)/8)
+	rate, known := r.NormalFailureRate()
+	require.True(t, known)
+	require.Equal(t, 5.0/1000, rate)
+
+	same := func(what string) {
+		t.Helper()
+		l, known := r.NormalLatency()
+		require.True(t, known, what)
+		require.Equal(t, latency, l, what)
+		_, known = r.NormalFailureRate()
+		require.True(t, known, what)
+	}
+	r.run(step{at: 20 * sec, do: fail(7), want: breaker.Open})
+	same("open")
+	r.run(step{at: 35 * sec, do: ok(2), want: breaker.Closed})
+	same("closed")
+	r.Isolate()
+	same("isolated")
+	r.Reset()
+	same("reset")
+	rate, _ = r.NormalFailureRate()
+	require.Equal(t, 12.0/1009, rate, "the failures and the probes since are in it")
+}
+
+func TestStateIsWhatTheNextCallWouldFind(t *testing.T) {
+	s := plain
+	s.Recovery = breaker.RecoveryOver(0.2) // 3 s
+	r := newRig(t, s)
+	r.run(
+		step{at: 0, do: fail(5), want: breaker.Open},
+		step{at: 15*sec - 1, want: breaker.Open},
+		step{at: 15 * sec, want: breaker.HalfOpen},
+		step{at: time.Hour, want: breaker.HalfOpen},
+	)
+	require.Len(t, r.History(), 1, "to look is not to move")
+	require.Zero(t, r.Snapshot().ProbesInFlight)
+	r.run(
+		step{at: time.Hour, do: ok(2), want: breaker.Recovering},
+		step{at: time.Hour + 3*sec - time.Microsecond, want: breaker.Recovering},
+		step{at: time.Hour + 3*sec, want: breaker.Closed},
+	)
+	require.Equal(t, breaker.CauseProbesSucceeded, r.Snapshot().Last.Cause)
+	r.run(step{at: time.Hour + 3*sec, do: start("a"), want: breaker.Closed})
+	require.Equal(t, breaker.CauseRampCompleted, r.Snapshot().Last.Cause)
+}
+
+func TestOpenedAt(t *testing.T) {
+	s := plain
+	s.Recovery = breaker.RecoveryOver(0.2)
+	r := newRig(t, s)
+	opened := func(at time.Duration) {
+		t.Helper()
+		got, known := r.OpenedAt()
+		require.True(t, known)
+		require.Equal(t, r.born.Add(at), got)
+		require.Equal(t, got, r.Snapshot().OpenedAt)
+	}
+	unknown := func() {
+		t.Helper()
+		got, known := r.OpenedAt()
+		require.False(t, known)
+		require.Zero(t, got)
+		require.Zero(t, r.Snapshot().OpenedAt)
+	}
+	unknown()
+	r.run(step{at: 1 * sec, do: fail(5), want: breaker.Open})
+	opened(1 * sec)
+	r.run(step{at: 16 * sec, want: breaker.HalfOpen})
+	opened(1 * sec)
+	r.run(step{at: 16 * sec, do: ok(1), want: breaker.HalfOpen})
+	opened(1 * sec)
+	r.run(step{at: 17 * sec, do: fail(1), want: breaker.Open})
+	opened(17 * sec)
+	r.run(step{at: 47 * sec, do: ok(2), want: breaker.Recovering})
+	opened(17 * sec)
+	r.run(step{at: 53 * sec, want: breaker.Closed}) // the ramp of 6 s has run out
+	unknown()
+	r.run(step{at: 54 * sec, do: isolate, want: breaker.Isolated})
+	opened(54 * sec)
+	r.run(step{at: 55 * sec, do: isolate, want: breaker.Isolated})
+	opened(54 * sec)
+	r.Reset()
+	unknown()
+}
+
+func TestSlowProbe(t *testing.T) {
+	s := plain
+	s.SlowCallThreshold = sec
+	r := newRig(t, s)
+	r.run(
+		step{at: 0, do: fail(5), want: breaker.Open},
+		step{at: 15 * sec, do: all(ok(1), slow(1)), want: breaker.Open},
+		step{at: 45*sec - 1, do: refuse(1), want: breaker.Open}, // it grows as any failed probe's
+		step{at: 45 * sec, do: ok(2), want: breaker.Closed},
+	)
+	require.Equal(t, breaker.CauseSlowProbe, r.causes()[2])
+
+	s.Recovery = breaker.RecoveryOver(0.25)
+	r = newRig(t, s)
+	r.run(
+		step{at: 0, do: fail(5), want: breaker.Open},
+		step{at: 15 * sec, do: slow(1), want: breaker.HalfOpen},
+		step{at: 15 * sec, do: slow(1), want: breaker.Recovering},
+	)
+	// The ramp starts like any other: with all of the evidence.
+	r.at(15*sec + 3750*msec/2)
+	require.InDelta(t, 0.525, r.Snapshot().AdmittedFraction, 1e-9)
+}
+
+func TestSlowProbeIsKnownByTheBaselineFromBeforeTheOutage(t *testing.T) {
+	r := newRig(t, longMemory)
+	r.run(
+		step{at: 0, do: learn, want: breaker.Closed},
+		step{at: 20 * sec, do: fail(7), want: breaker.Open},
+		step{at: 35 * sec, do: slow(1), want: breaker.Open},
+	)
+	require.Equal(t, breaker.CauseSlowProbe, r.Snapshot().Last.Cause)
+}
+
+// lastBreak is the length of the newest break.
+func (r *rig) lastBreak() (length time.Duration) {
+	for _, t := range r.History() {
+		if t.To == breaker.Open {
+			length = t.Break
+		}
+	}
+	return length
+}
+
+// reopen serves the break out and fails its probe.
+func reopen(r *rig) {
+	r.t.Helper()
+	left, known := r.RetryAfter()
+	require.True(r.t, known)
+	r.clock.Add(left - 1)
+	refuse(1)(r)
+	r.clock.Add(1)
+	fail(1)(r)
+	require.Equal(r.t, breaker.Open, r.State())
+}
+
+func TestBreaksGrowToTheirCap(t *testing.T) {
+	cases := map[string]struct {
+		first, maximum time.Duration
+		want           []time.Duration
+	}{
+		"default":           {0, 0, []time.Duration{15 * sec, 30 * sec, 60 * sec, 120 * sec, 120 * sec}},
+		"no power of two":   {30 * sec, 100 * sec, []time.Duration{30 * sec, 60 * sec, 100 * sec, 100 * sec}},
+		"no growth":         {5 * sec, 5 * sec, []time.Duration{5 * sec, 5 * sec, 5 * sec}},
+		"a nanosecond more": {30 * sec, 60*sec + 1, []time.Duration{30 * sec, 60 * sec, 60*sec + 1}},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			s := plain
+			s.BreakDuration, s.MaximumBreakDuration = c.first, c.maximum
+			r := newRig(t, s)
+			fail(5)(r)
+			for i, want := range c.want {
+				require.Equal(t, want, r.lastBreak(), "break %d", i+1)
+				require.Equal(t, i+1, r.Snapshot().ConsecutiveOpens)
+				reopen(r)
+			}
+		})
+	}
+}
+
+func TestBreakNeverOverflows(t *testing.T) {
+	s := plain
+	s.BreakDuration, s.MaximumBreakDuration = 1, math.MaxInt64
+	r := newRig(t, s)
+	fail(5)(r)
+	for i := range 200 {
+		r.ProbeNow()
+		fail(1)(r)
+		want := time.Duration(math.MaxInt64)
+		if i+1 < 63 {
+			want = 1 << (i + 1)
+		}
+		require.Equal(t, want, r.lastBreak(), "break %d", i+2)
+		left, known := r.RetryAfter()
+		require.True(t, known)
+		require.Positive(t, left)
+		require.Equal(t, breaker.Open, r.State())
+	}
+}
+
+func TestCleanCloseStartsTheBreakOver(t *testing.T) {
+	for name, recovery := range map[string]breaker.Recovery{"cliff": {}, "ramp": breaker.RecoveryOver(0.25)} {
+		t.Run(name, func(t *testing.T) {
+			s := plain
+			s.Recovery = recovery
+			r := newRig(t, s)
+			fail(5)(r)
+			reopen(r)
+			reopen(r)
+			require.Equal(t, 60*sec, r.lastBreak())
+			r.clock.Add(60 * sec)
+			ok(2)(r)
+			if recovery != (breaker.Recovery{}) {
+				require.Equal(t, 3, r.Snapshot().ConsecutiveOpens, "a ramp is no close")
+				r.clock.Add(15 * sec)
+				ok(1)(r)
+			}
+			require.Zero(t, r.Snapshot().ConsecutiveOpens)
+			fail(5)(r)
+			require.Equal(t, 15*sec, r.lastBreak())
+		})
+	}
+}
+
+func TestGrowthComesFromTheNominalBreak(t *testing.T) {
+	draws := []float64{0.5, 0, 0.25, 0.999}
+	s := plain
+	s.Random = func() float64 {
+		d := draws[0]
+		draws = append(draws[1:], d)
+		return d
+	}
+	r := newRig(t, s)
+	fail(5)(r)
+	for i, want := range []time.Duration{
+		7500*msec + 3750*msec,
+		15 * sec,
+		30*sec + 7500*msec,
+		60*sec + 59940*msec,
+	} {
+		require.InDelta(t, want, r.lastBreak(), 1, "break %d", i+1)
+		left, _ := r.RetryAfter()
+		require.Equal(t, r.lastBreak(), left)
+		require.Equal(t, r.lastBreak(), r.Snapshot().Break)
+		reopen(r)
+	}
+}
+
+func TestRetryAfterInEveryState(t *testing.T) {
+	s := plain
+	s.Recovery = breaker.RecoveryOver(0.25)
+	r := newRig(t, s)
+	check := func(want time.Duration, known bool) action {
+		return func(r *rig) {
+			t.Helper()
+			got, ok := r.RetryAfter()
+			require.Equal(t, known, ok)
+			require.Equal(t, want, got)
+		}
+	}
+	r.run(
+		step{at: 0, do: check(0, false), want: breaker.Closed},
+		step{at: 0, do: all(fail(5), check(15*sec, true)), want: breaker.Open},
+		step{at: 6 * sec, do: check(9*sec, true), want: breaker.Open},
+		step{at: 15*sec - 1, do: check(1, true), want: breaker.Open},
+		step{at: 15 * sec, do: check(0, true), want: breaker.HalfOpen},
+		step{at: 20 * sec, do: check(0, true), want: breaker.HalfOpen}, // no probe has begun
+		step{at: 20 * sec, do: all(start("a"), check(0, false)), want: breaker.HalfOpen},
+		step{at: 20 * sec, do: all(end("a", breaker.OK, 0), check(0, false)), want: breaker.HalfOpen},
+		step{at: 20 * sec, do: all(ok(1), check(0, false)), want: breaker.Recovering},
+		step{at: 21 * sec, do: all(isolate, check(0, false)), want: breaker.Isolated},
+		step{at: 21 * sec, do: all(reset, check(0, false)), want: breaker.Closed},
+		step{at: 22 * sec, do: all(fail(5), probeNow, check(0, true)), want: breaker.HalfOpen},
+	)
+}

@@ -1,0 +1,451 @@
+package breaker_test
+
+import (
+	"context"
+	"encoding/json"
+	"runtime"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/normal-go/breaker"
+)
+
+// chained asserts that transitions follow one from another without a gap.
+func chained(t *testing.T, transitions []breaker.Transition) {
+	t.Helper()
+	for i, tr := range transitions[:max(0, len(transitions)-1)] {
+		next := transitions[i+1]
+		require.Equal(t, tr.Seq+1, next.Seq)
+		require.Equal(t, tr.To, next.From, "%v, then %v", tr, next)
+	}
+}
+
+// everyCause takes a breaker of everyCauseSettings through every cause there is.
+func everyCauseSettings() breaker.Settings {
+	s := longMemory
+	s.Name = "db"
+	s.FailureRatio = 0.8
+	s.BreakDuration, s.MaximumBreakDuration = 10*sec, 10*sec
+	s.Recovery = breaker.RecoveryOver(1)
+	return s
+}
+
+func everyCause(r *rig) {
+	r.t.Helper()
+	r.run(
+		step{at: 0, do: learn, want: breaker.Closed},
+		step{at: 20 * sec, do: fail(7), want: breaker.Open},
+		step{at: 30 * sec, do: ok(2), want: breaker.Recovering},
+		step{at: 40 * sec, do: all(fail(6), ok(1), fail(2), slow(1)), want: breaker.Open},
+		step{at: 50 * sec, do: fail(1), want: breaker.Open},
+		step{at: 60 * sec, do: calls(10, breaker.Throttled, 0), want: breaker.Open},
+		step{at: 61 * sec, do: all(probeNow, ok(2)), want: breaker.Recovering},
+		step{at: 62 * sec, do: func(r *rig) { r.admitted(breaker.Transient, 0) }, want: breaker.Open},
+		step{at: 63 * sec, do: isolate, want: breaker.Isolated},
+		step{at: 64 * sec, do: reset, want: breaker.Closed},
+		step{at: 64 * sec, do: all(fail(3), ok(4), fail(3)), want: breaker.Open},
+		step{at: 65 * sec, do: reset, want: breaker.Closed},
+		step{at: 65 * sec, do: slow(10), want: breaker.Open},
+	)
+}
+
+func TestEveryCause(t *testing.T) {
+	r := newRig(t, everyCauseSettings())
+	everyCause(r)
+	const (
+		closed, open, halfOpen = breaker.Closed, breaker.Open, breaker.HalfOpen
+		recovering, isolated   = breaker.Recovering, breaker.Isolated
+	)
+	want := []struct {
+		from, to breaker.State
+		cause    breaker.Cause
+		at       time.Duration
+	}{
+		{closed, open, breaker.CauseConsecutiveFailures, 20 * sec},
+		{open, halfOpen, breaker.CauseBreakElapsed, 30 * sec},
+		{halfOpen, recovering, breaker.CauseProbesSucceeded, 30 * sec},
+		{recovering, closed, breaker.CauseRampCompleted, 40 * sec},
+		{closed, open, breaker.CauseFailureRatio, 40 * sec},
+		{open, halfOpen, breaker.CauseBreakElapsed, 50 * sec},
+		{halfOpen, open, breaker.CauseProbeFailed, 50 * sec},
+		{open, halfOpen, breaker.CauseBreakElapsed, 60 * sec},
+		{halfOpen, open, breaker.CauseProbesInconclusive, 60 * sec},
+		{open, halfOpen, breaker.CauseProbeRequested, 61 * sec},
+		{halfOpen, recovering, breaker.CauseProbesSucceeded, 61 * sec},
+		{recovering, open, breaker.CauseRampFailed, 62 * sec},
+		{open, isolated, breaker.CauseIsolated, 63 * sec},
+		{isolated, closed, breaker.CauseReset, 64 * sec},
+		{closed, open, breaker.CauseRelativeFailures, 64 * sec},
+		{open, closed, breaker.CauseReset, 65 * sec},
+		{closed, open, breaker.CauseSlowCalls, 65 * sec},
+	}
+	history := r.History()
+	require.Len(t, history, len(want))
+	chained(t, history)
+	var loud []breaker.Transition
+	for i, w := range want {
+		got := history[i]
+		require.Equal(t, uint64(i+1), got.Seq)
+		require.Equal(t, "db", got.Name)
+		require.Equal(t, w.from, got.From, got.String())
+		require.Equal(t, w.to, got.To, got.String())
+		require.Equal(t, w.cause, got.Cause, got.String())
+		require.Equal(t, r.born.Add(w.at), got.At, got.String())
+		if w.to == open {
+			require.Equal(t, 10*sec, got.Break)
+		} else {
+			require.Zero(t, got.Break)
+		}
+		switch w.cause {
+		case breaker.CauseRampCompleted, breaker.CauseIsolated, breaker.CauseReset:
+		default:
+			loud = append(loud, got)
+		}
+	}
+	require.Equal(t, loud, r.told, "the listener is told of all but the silent ones")
+}
+
+func TestSlowProbeIsTold(t *testing.T) {
+	s := plain
+	s.SlowCallThreshold = sec
+	r := newRig(t, s)
+	r.run(
+		step{at: 0, do: fail(5), want: breaker.Open},
+		step{at: 15 * sec, do: slow(1), want: breaker.Open},
+	)
+	require.Len(t, r.told, 3)
+	require.Equal(t, breaker.CauseSlowProbe, r.told[2].Cause)
+}
+
+// The numbers are those of the decision, before it cleared them.
+func TestNumbersAtTheDecision(t *testing.T) {
+	s := longMemory
+	s.FailureRatio, s.MinimumCalls = 0.5, 14
+	r := newRig(t, s)
+	r.run(
+		step{at: 0, do: ok(990), want: breaker.Closed},
+		step{at: 20 * sec, do: all(slow(3), fail(2), ok(3), fail(3)), want: breaker.Closed},
+		step{at: 20 * sec, do: all(ok(1), fail(2)), want: breaker.Open},
+	)
+	last := r.History()[0]
+	require.Equal(t, breaker.CauseFailureRatio, last.Cause)
+	require.Equal(t, []int{14, 7, 3, 2}, []int{last.Calls, last.Failures, last.Slow, last.Run})
+	require.True(t, last.NormalLatencyKnown)
+	require.InDelta(t, 10*msec, last.NormalLatency, float64(10*msec)/8)
+	require.True(t, last.NormalFailureRateKnown)
+	require.InDelta(t, 7.0/1004, last.NormalFailureRate, 1e-12)
+
+	// Half-open, the window holds the probes.
+	r.run(step{at: 35 * sec, do: all(ok(1), fail(1)), want: breaker.Open})
+	last = r.History()[2]
+	require.Equal(t, breaker.CauseProbeFailed, last.Cause)
+	require.Equal(t, []int{2, 1, 0, 1}, []int{last.Calls, last.Failures, last.Slow, last.Run})
+}
+
+func TestNumbersThatAreUnknown(t *testing.T) {
+	r := newRig(t, plain)
+	fail(5)(r)
+	last := r.History()[0]
+	require.Equal(t, breaker.Transition{
+		Seq: 1, Name: "db", From: breaker.Closed, To: breaker.Open, At: r.born,
+		Cause: breaker.CauseConsecutiveFailures, Break: 15 * sec, Run: 5,
+	}, last)
+}
+
+func TestHistoryHoldsTheNewest(t *testing.T) {
+	r := newRig(t, plain)
+	require.Empty(t, r.History())
+	for i := range 100 {
+		r.Isolate()
+		r.Reset()
+		n := 2 * (i + 1)
+		history := r.History()
+		require.Len(t, history, min(n, 64))
+		chained(t, history)
+		require.Equal(t, uint64(n), history[len(history)-1].Seq)
+		require.Equal(t, history[len(history)-1], *r.Snapshot().Last)
+	}
+	r.History()[63].Seq = 0 // it is the caller's own
+	r.Snapshot().Last.Seq = 0
+	require.Equal(t, uint64(200), r.History()[63].Seq)
+	require.Equal(t, uint64(200), r.Snapshot().Last.Seq)
+}
+
+type contextKey struct{}
+
+func TestListenerGetsTheContextOfTheCallThatCausedIt(t *testing.T) {
+	var got []any
+	s := plain
+	s.OnTransition = func(ctx context.Context, _ breaker.Transition) { got = append(got, ctx.Value(contextKey{})) }
+	r := newRig(t, s)
+	from := func(who string) context.Context { return context.WithValue(bg, contextKey{}, who) }
+	for range 4 {
+		_ = r.Do(from("others"), func(context.Context) error { return errDown })
+	}
+	_ = r.Do(from("the fifth"), func(context.Context) error { return errDown })
+	r.at(15 * sec)
+	attempt, err := r.TryAdmit(from("the prober"))
+	require.NoError(t, err)
+	attempt.Done(errDown)
+	require.Equal(t, []any{"the fifth", "the prober", "the prober"}, got)
+}
+
+// The listener sleeps, and everybody else goes on.
+func TestListenerRunsOutsideTheLock(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := plain
+		s.OnTransition = func(context.Context, breaker.Transition) { time.Sleep(time.Hour) }
+		b := breaker.MustNew(s)
+		begin := time.Now()
+		done := make(chan time.Duration)
+		go func() { tripNow(b); done <- time.Since(begin) }()
+		synctest.Wait()
+		require.Equal(t, breaker.Open, b.State())
+		_, err := b.TryAdmit(bg)
+		require.ErrorIs(t, err, breaker.ErrRejected)
+		b.Snapshot()
+		b.History()
+		b.ProbeNow()
+		require.NoError(t, b.Do(bg, succeed)) // an event of its own, which it leaves to the other
+		require.NoError(t, b.Do(bg, succeed))
+		b.Isolate()
+		b.Reset()
+		require.Zero(t, time.Since(begin), "nobody waits for a call that is delivering")
+		require.Equal(t, 3*time.Hour, <-done, "and that one delivers until nothing is left")
+	})
+}
+
+func TestOneListenerAtATimeAndInOrder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var told []breaker.Transition
+		busy := false
+		s := plain
+		s.ConsecutiveFailures, s.ProbeSuccesses = 1, 1
+		s.OnTransition = func(_ context.Context, tr breaker.Transition) {
+			require.False(t, busy, "two at a time")
+			busy = true
+			time.Sleep(time.Minute)
+			told = append(told, tr)
+			busy = false
+		}
+		b := breaker.MustNew(s)
+		var calls sync.WaitGroup
+		for i := range 20 {
+			calls.Go(func() {
+				time.Sleep(time.Duration(i) * 10 * sec)
+				b.ProbeNow()
+				if attempt, err := b.TryAdmit(bg); err == nil {
+					attempt.Record(breaker.Verdict(i%2), 0)
+				}
+			})
+		}
+		calls.Wait()
+		require.Greater(t, len(told), 20)
+		chained(t, told) // no silent ones here
+		require.Equal(t, b.History(), told)
+	})
+}
+
+func TestListenerMayCallTheBreaker(t *testing.T) {
+	cases := map[string]struct {
+		call func(*testing.T, *breaker.Breaker)
+		want []breaker.State
+	}{
+		"reads": {func(t *testing.T, b *breaker.Breaker) {
+			require.Equal(t, breaker.Open, b.State())
+			require.Equal(t, breaker.Open, b.Snapshot().State)
+			require.Len(t, b.History(), 1)
+			_, known := b.RetryAfter()
+			require.True(t, known)
+			b.OpenedAt()
+			b.NormalLatency()
+			b.NormalFailureRate()
+		}, []breaker.State{breaker.Open}},
+		"Reset": {func(t *testing.T, b *breaker.Breaker) {
+			b.Reset()
+			require.NoError(t, b.Do(bg, succeed))
+		}, []breaker.State{breaker.Open, breaker.Closed}},
+		"Isolate": {func(t *testing.T, b *breaker.Breaker) {
+			b.Isolate()
+		}, []breaker.State{breaker.Open, breaker.Isolated}},
+		"Do, refused": {func(t *testing.T, b *breaker.Breaker) {
+			require.ErrorIs(t, b.Do(bg, never), breaker.ErrRejected)
+		}, []breaker.State{breaker.Open}},
+		"Do, to the close": {func(t *testing.T, b *breaker.Breaker) {
+			b.ProbeNow()
+			require.NoError(t, b.Do(bg, succeed))
+			require.NoError(t, b.Do(bg, succeed))
+		}, []breaker.State{breaker.Open, breaker.HalfOpen, breaker.Closed}},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var b *breaker.Breaker
+				var told []uint64
+				s := plain
+				s.OnTransition = func(_ context.Context, tr breaker.Transition) {
+					told = append(told, tr.Seq)
+					if tr.Seq == 1 {
+						c.call(t, b)
+						require.Equal(t, []uint64{1}, told, "what it causes comes after it, not within")
+					}
+				}
+				b = breaker.MustNew(s)
+				tripNow(b)
+				var got []breaker.State
+				for _, tr := range b.History() {
+					got = append(got, tr.To)
+				}
+				require.Equal(t, c.want, got)
+				chained(t, b.History())
+				require.IsIncreasing(t, told)
+			})
+		})
+	}
+}
+
+// explode panics in the listener at a transition of some cause, once.
+func explode(s breaker.Settings, at breaker.Cause, told *[]breaker.Cause) breaker.Settings {
+	exploded := false
+	s.OnTransition = func(_ context.Context, tr breaker.Transition) {
+		*told = append(*told, tr.Cause)
+		if tr.Cause == at && !exploded {
+			exploded = true
+			panic("listener")
+		}
+	}
+	return s
+}
+
+func TestListenerPanicsWhileAnOutcomeIsRecorded(t *testing.T) {
+	var told []breaker.Cause
+	r := newRig(t, explode(plain, breaker.CauseConsecutiveFailures, &told))
+	fail(4)(r)
+	require.PanicsWithValue(t, "listener", func() {
+		_ = r.Do(bg, func(context.Context) error { return errDown })
+	})
+	require.Equal(t, breaker.Open, r.State())
+	require.Equal(t, uint64(5), r.Snapshot().Totals.Transient, "recorded once, and as what it was")
+	require.Equal(t, uint64(5), r.Snapshot().Totals.Admitted)
+	r.run(step{at: 15 * sec, do: ok(2), want: breaker.Closed}) // it works on
+	require.Equal(t, []breaker.Cause{
+		breaker.CauseConsecutiveFailures, breaker.CauseBreakElapsed, breaker.CauseProbesSucceeded,
+	}, told)
+}
+
+func TestListenerPanicsWhileAProbeIsAdmitted(t *testing.T) {
+	asks := map[string]func(b *breaker.Breaker){
+		"TryAdmit": func(b *breaker.Breaker) { _, _ = b.TryAdmit(bg) },
+		"Admit":    func(b *breaker.Breaker) { _, _ = b.Admit(bg) },
+		"Do":       func(b *breaker.Breaker) { _ = b.Do(bg, never) },
+		"Call":     func(b *breaker.Breaker) { _, _ = breaker.Call(bg, b, neverValue) },
+		"CallOr": func(b *breaker.Breaker) {
+			_, _ = breaker.CallOr(bg, b, neverValue, func(context.Context, *breaker.RejectedError) (int, error) {
+				panic("no refusal")
+			})
+		},
+	}
+	for name, ask := range asks {
+		t.Run(name, func(t *testing.T) {
+			var told []breaker.Cause
+			r := newRig(t, explode(plain, breaker.CauseBreakElapsed, &told))
+			fail(5)(r)
+			r.at(15 * sec)
+			require.PanicsWithValue(t, "listener", func() { ask(r.Breaker) })
+			require.Equal(t, breaker.HalfOpen, r.State())
+			require.Zero(t, r.Snapshot().ProbesInFlight, "the slot is not lost")
+			ok(2)(r)
+			require.Equal(t, breaker.Closed, r.State())
+		})
+	}
+}
+
+// A queue that a panic left behind goes out with the next event.
+func TestListenerPanicsWithMoreInTheQueue(t *testing.T) {
+	var b *breaker.Breaker
+	var told []uint64
+	s := plain
+	s.OnTransition = func(_ context.Context, tr breaker.Transition) {
+		told = append(told, tr.Seq)
+		if tr.Seq == 1 {
+			b.ProbeNow()
+			_ = b.Do(bg, func(context.Context) error { return errDown }) // two more
+			panic("listener")
+		}
+	}
+	b = breaker.MustNew(s)
+	require.PanicsWithValue(t, "listener", func() { tripNow(b) })
+	require.Equal(t, []uint64{1}, told)
+	b.ProbeNow()
+	_ = b.Do(bg, succeed)
+	require.Equal(t, []uint64{1, 2, 3, 4}, told)
+}
+
+func TestPanicOfTheCallHasPrecedence(t *testing.T) {
+	var told []breaker.Cause
+	r := newRig(t, explode(plain, breaker.CauseProbesInconclusive, &told))
+	fail(5)(r)
+	r.at(15 * sec)
+	calls(9, breaker.Throttled, 0)(r)
+	require.PanicsWithValue(t, "the call's", func() {
+		_ = r.Do(bg, func(context.Context) error { panic("the call's") })
+	})
+	require.Contains(t, told, breaker.CauseProbesInconclusive, "the listener has panicked as well")
+	require.Equal(t, breaker.Open, r.State())
+	require.Equal(t, uint64(1), r.Snapshot().Totals.Permanent)
+
+	told = nil
+	r = newRig(t, explode(plain, breaker.CauseProbesInconclusive, &told))
+	fail(5)(r)
+	r.at(15 * sec)
+	calls(9, breaker.Throttled, 0)(r)
+	left := true
+	done := make(chan bool)
+	go func() {
+		defer close(done)
+		_ = r.Do(bg, func(context.Context) error { runtime.Goexit(); return nil })
+		left = false
+	}()
+	<-done
+	require.True(t, left, "Goexit goes on up")
+	require.Contains(t, told, breaker.CauseProbesInconclusive)
+}
+
+func TestTransitionText(t *testing.T) {
+	r := newRig(t, everyCauseSettings())
+	everyCause(r)
+	h := r.History()
+	require.Equal(t, `"db" closed -> open: consecutive-failures, 7 in a row, 7 of 7 failed, `+
+		`normally 0.695 % fail, normal latency 10.24ms, break 10s`, h[0].String())
+	require.Equal(t, `"db" open -> half-open: break-elapsed, normally 0.695 % fail, normal latency 10.24ms`, h[1].String())
+	require.Equal(t, `"db" open -> isolated: isolated, normally 1.66 % fail, normal latency 10.24ms`, h[12].String())
+}
+
+func TestTransitionJSON(t *testing.T) {
+	r := newRig(t, everyCauseSettings())
+	everyCause(r)
+	h := r.History()
+	text, err := json.Marshal(h[0])
+	require.NoError(t, err)
+	require.JSONEq(t, `{"seq":1,"name":"db","from":"closed","to":"open","at":`+jsonOf(t, h[0].At)+`,
+		"cause":"consecutive-failures","break_seconds":10,"calls":7,"failures":7,"slow":0,"run":7,
+		"normal_latency_seconds":0.01024,"normal_failure_rate":`+jsonOf(t, h[0].NormalFailureRate)+`}`, string(text))
+
+	r = newRig(t, plain)
+	r.Isolate()
+	text, err = json.Marshal(r.History()[0])
+	require.NoError(t, err)
+	require.JSONEq(t, `{"seq":1,"name":"db","from":"closed","to":"isolated","at":`+jsonOf(t, r.born)+`,
+		"cause":"isolated","calls":0,"failures":0,"slow":0,"run":0}`, string(text))
+}
+
+func jsonOf(t *testing.T, v any) string {
+	t.Helper()
+	text, err := json.Marshal(v)
+	require.NoError(t, err)
+	return string(text)
+}

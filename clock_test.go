@@ -175,6 +175,25 @@ func TestClockJumpsAhead(t *testing.T) {
 	}
 }
 
+// Two readings farther apart than a duration can tell still leave a breaker that heals.
+func TestClockJumpsFartherThanADurationTells(t *testing.T) {
+	for _, readings := range [][2]time.Duration{
+		{290 * year, -100 * year}, {290 * year, -290 * year}, {-290 * year, 290 * year},
+	} {
+		r := newRig(t, plain)
+		r.at(readings[0])
+		fail(5)(r)
+		r.at(readings[1])
+		_, _ = r.TryAdmit(bg)
+		require.GreaterOrEqual(t, r.Snapshot().RetryAfter, time.Duration(0))
+		r.at(readings[1] + 15*sec)
+		require.Equal(t, breaker.HalfOpen, r.State(), "from %v to %v", readings[0], readings[1])
+		for in, d := range r.Snapshot().Totals.TimeIn {
+			require.GreaterOrEqual(t, d, time.Duration(0), in.String())
+		}
+	}
+}
+
 // A reading that another goroutine took a moment ago counts as the newest, so a call
 // that comes with one finds what State reports.
 func TestLateReadingFindsTheBreakOver(t *testing.T) {

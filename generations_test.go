@@ -165,17 +165,22 @@ func TestProbeUnderWayAcrossAReset(t *testing.T) {
 func TestIsolateBeginsNoGeneration(t *testing.T) {
 	r := newRig(t, plain)
 	r.run(
-		step{at: 0, do: all(hang(7), isolate), want: breaker.Isolated},
-		step{at: 0, do: end("call 5", breaker.Transient, 0), want: breaker.Isolated},
-		step{at: 0, do: end("call 6", breaker.OK, 0), want: breaker.Isolated},
-	)
-	require.Zero(t, r.Snapshot().Run, "what lands while isolated decides nothing")
-	r.run(
+		step{at: 0, do: all(hang(5), isolate), want: breaker.Isolated},
 		step{at: 0, do: reset, want: breaker.Closed},
 		step{at: 0, do: land(4, breaker.Transient), want: breaker.Closed},
 		step{at: 0, do: end("call 4", breaker.Transient, 0), want: breaker.Open},
 	)
 	require.Zero(t, r.Snapshot().Totals.Stale)
+}
+
+func TestOutcomesWhileIsolatedDecideNothing(t *testing.T) {
+	r := newRig(t, longMemory)
+	r.run(step{at: 0, do: all(learn, hang(60), isolate), want: breaker.Isolated})
+	before := r.evidence()
+	r.run(step{at: 1 * sec, do: land(30, breaker.OK), want: breaker.Isolated})
+	r.run(step{at: 1 * sec, do: land(60, breaker.Transient), want: breaker.Isolated}) // the other thirty
+	require.Equal(t, before, r.evidence())
+	require.Zero(t, r.Snapshot().Totals.Stale, "they are of this generation")
 }
 
 func TestResetDoesNotReviveAnEarlierGeneration(t *testing.T) {

@@ -146,8 +146,8 @@ func TestTripRatioUnknown(t *testing.T) {
 	require.Zero(t, newRig(t, breaker.Settings{DisableAdaptive: true}).Snapshot().TripRatio)
 }
 
-// TestTripOrder reaches every trip with the same outcome, the twentieth in the window.
-func TestTripOrder(t *testing.T) {
+// TestOneOutcomeReachesEveryTrip reaches every trip with the same outcome, the twentieth in the window.
+func TestOneOutcomeReachesEveryTrip(t *testing.T) {
 	full := breaker.Settings{ConsecutiveFailures: 5, FailureRatio: 0.25, SlowCallRatio: 0.75}
 	noRun := full
 	noRun.ConsecutiveFailures = 6

@@ -180,15 +180,6 @@ func TestMinimumCalls(t *testing.T) {
 	}
 }
 
-func TestFastSuccessEvaluatesNothing(t *testing.T) {
-	r := newRig(t, absolute(0.5, 20))
-	r.run(
-		step{at: 0, do: fail(19), want: breaker.Closed},
-		step{at: 0, do: all(ok(1), holds(20, 19, 0)), want: breaker.Closed}, // 95 % failed, and nobody asks
-		step{at: 0, do: fail(1), want: breaker.Open},
-	)
-}
-
 func TestWindowOnlyWhereARateTripNeedsIt(t *testing.T) {
 	failuresOff, slowOff := breaker.Failures{Off: true}, breaker.SlowCalls{Off: true}
 	tests := []struct {

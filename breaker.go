@@ -119,8 +119,9 @@ type Breaker struct {
 	errors  *errorBaseline // nil where Failures is off
 	latency *latencyWindow // nil where SlowCalls is off
 
-	generation       uint64 // counts the opens; an attempt belongs to the one it was admitted in
-	consecutiveOpens int    // without a clean close; what the break has grown by
+	generation       uint64  // counts the opens; an attempt belongs to the one it was admitted in
+	consecutiveOpens int     // without a clean close; what the break has grown by
+	troubleReference float64 // what failed normally, as the first of these opens found it; 0 unknown
 	breakLength      time.Duration
 	breakEnd         time.Duration
 	openedAt         time.Time
@@ -414,14 +415,7 @@ func (b *Breaker) recordLocked(a *Attempt, r reading, v Verdict, d time.Duration
 	case HalfOpen:
 		b.settleProbeLocked(a.ctx, r, a.probe, v, slow)
 	case Recovering:
-		switch {
-		case v == Transient:
-			b.openLocked(a.ctx, r, CauseRampFailed)
-		case slow:
-			b.ramp.stall(b.now)
-		case v == OK:
-			b.ramp.advance(b.settings.probeSuccesses())
-		}
+		b.settleRampLocked(a.ctx, r, v, slow)
 	}
 }
 
@@ -463,7 +457,7 @@ func (b *Breaker) isSlowLocked(d time.Duration) bool {
 // call. A fast success is reason for nothing, and is not asked.
 func (b *Breaker) tripLocked() (Cause, bool) {
 	s := &b.settings
-	if b.run >= s.consecutiveFailures() {
+	if b.run >= s.consecutiveFailures() && b.run >= b.runNeededLocked(b.now) {
 		return CauseConsecutiveFailures, true
 	}
 	if b.window == nil {
@@ -476,10 +470,10 @@ func (b *Breaker) tripLocked() (Cause, bool) {
 	if s.FailureRatio > 0 && c.failureRate() >= s.FailureRatio {
 		return CauseFailureRatio, true
 	}
-	if normal, ok := b.errors.rate(b.now); ok && c.failures >= 2 && c.failureRate() >= s.relativeTripPoint(normal) {
+	if c.failures >= 2 && b.failureEvidenceLocked(b.now, c).trips() {
 		return CauseRelativeFailures, true
 	}
-	if c.slowShare() >= s.slowCallRatio() {
+	if c.slow > 0 && b.slowEvidenceLocked(b.now, c).trips() {
 		return CauseSlowCalls, true
 	}
 	return 0, false
@@ -517,6 +511,22 @@ func (b *Breaker) takeDrawLocked() float64 {
 	return inUnitInterval(draw)
 }
 
+// settleRampLocked lets an outcome in a ramp count.
+func (b *Breaker) settleRampLocked(ctx context.Context, r reading, v Verdict, slow bool) {
+	if v != OK && v != Transient {
+		return
+	}
+	b.ramp.settled.add(v == Transient, false)
+	switch {
+	case v == OK && slow:
+		b.ramp.stall(b.now)
+	case v == OK:
+		b.ramp.advance(b.settings.probeSuccesses())
+	case b.ramp.fails(b.now):
+		b.openLocked(ctx, r, CauseRampFailed)
+	}
+}
+
 // recoverLocked ends a half-open spell that succeeded.
 func (b *Breaker) recoverLocked(ctx context.Context, r reading) {
 	if b.settings.Recovery.off() {
@@ -525,7 +535,7 @@ func (b *Breaker) recoverLocked(ctx context.Context, r reading) {
 	}
 	b.moveLocked(ctx, r, Recovering, CauseProbesSucceeded)
 	b.clearLocked()
-	b.ramp = newRamp(b.now, b.settings.Recovery.filled(), b.breakLength)
+	b.ramp = newRamp(b.now, b.settings.Recovery.filled(), b.breakLength, b.troubleReference)
 }
 
 // closeLocked ends the trouble: the break starts over at its first length.
@@ -535,7 +545,7 @@ func (b *Breaker) closeLocked(ctx context.Context, r reading, cause Cause) {
 	}
 	b.moveLocked(ctx, r, Closed, cause)
 	b.clearLocked()
-	b.consecutiveOpens = 0
+	b.consecutiveOpens, b.troubleReference = 0, 0
 }
 
 // clearLocked forgets the evidence for a decision that has now been made. The
@@ -559,9 +569,17 @@ func (b *Breaker) moveLocked(ctx context.Context, r reading, to State, cause Cau
 		Cause: cause,
 		Run:   b.run,
 	}
+	t.RunNeeded = b.runNeededLocked(b.now)
 	if b.window != nil {
 		c := b.window.at(b.now)
 		t.Calls, t.Failures, t.Slow = int(c.calls), int(c.failures), int(c.slow)
+		t.FailureEvidence = b.failureEvidenceLocked(b.now, c)
+		t.SlowEvidence = b.slowEvidenceLocked(b.now, c)
+	}
+	if b.troubleReference == 0 {
+		// Known first at the open, or, where the calls that opened it are all there
+		// is to go by, soon after. Later the trouble itself would be in it.
+		b.troubleReference = t.FailureEvidence.Reference
 	}
 	t.NormalLatency, t.NormalLatencyKnown = b.normalLatencyLocked(b.now)
 	t.NormalFailureRate, t.NormalFailureRateKnown = b.errors.rate(b.now)

@@ -2,6 +2,7 @@ package breaker
 
 import (
 	"cmp"
+	"math"
 	"time"
 )
 
@@ -12,12 +13,13 @@ import (
 //
 // The breaker opens when the failure rate in the trip window reaches
 //
-//	min(1, max(Floor, baseline * Multiple))
+//	min((1 + reference) / 2, max(Floor, baseline * Multiple))
 //
-// where the baseline is the dependency's own failure rate over Window. It takes
-// MinimumSamples outcomes in the baseline, [Settings.MinimumCalls] calls in the
-// trip window, and two failures among them: one failure is an event, not a rate.
-// See docs/design.md, "The failure baseline".
+// where the baseline is the dependency's own failure rate over Window, and the
+// reference is the same without the calls of the trip window. It takes MinimumSamples
+// outcomes in the reference, [Settings.MinimumCalls] calls in the trip window, two
+// failures among them, for one failure is an event and not a rate, and a deviation
+// that is more than chance: see FalseAlarm. See docs/design.md, "The failure baseline".
 type Failures struct {
 	// Off turns the trip off; the other fields must then be zero.
 	Off bool
@@ -38,7 +40,36 @@ type Failures struct {
 	// Floor is the rate below which nothing is wrong, however quiet the
 	// baseline. In (0, 1]. Default 0.05.
 	Floor float64
+
+	// FalseAlarm is the probability, for one look at the trip window, with which a
+	// dependency that is merely itself may show a deviation that counts as more than
+	// chance. In (0, 1]. Default 5e-5.
+	//
+	// The bound is Chernoff's on the tail of a binomial. If calls fail independently
+	// with probability p, a window of n calls shows a failure rate of q > p or more
+	// with a probability of at most exp(-n*KL(q, p)), where
+	//
+	//	KL(q, p) = q*ln(q/p) + (1-q)*ln((1-q)/(1-p))
+	//
+	// So the trip asks for n*KL(q, p) >= -ln(FalseAlarm): 9.9 nats at the default.
+	// For p it takes the reference, (F-f+0.5) / (N-n+1) for F failures of N outcomes
+	// in the baseline and f of n in the trip window. The window is left out because
+	// it would otherwise vouch for itself; the half keeps a flawless past from making
+	// every failure a certain sign.
+	//
+	// Two more rules go with it. A [Settings.ConsecutiveFailures] that nobody wrote is
+	// 5, or as many as a dependency with this reference shows by itself once in 10^9
+	// calls, ln(1e-9)/ln(reference), if that is more. And a ramp forgives failures of the
+	// normal kind; see [Recovery].
+	//
+	// 1 turns all of this off, and leaves the ratio. Setting FalseAlarm alone does not
+	// make the value written: the window is still derived. docs/defaults.md has the
+	// price of the default in seconds.
+	FalseAlarm float64
 }
+
+// defaultFalseAlarm serves both relative trips. docs/defaults.md says why.
+const defaultFalseAlarm = 5e-5
 
 // FailuresAbove returns the relative failure trip at the given multiple of the
 // dependency's own failure rate, with every other field at its default. It panics
@@ -56,7 +87,14 @@ func (f Failures) filled() Failures {
 	f.Window = cmp.Or(f.Window, 5*time.Minute)
 	f.MinimumSamples = cmp.Or(f.MinimumSamples, 100)
 	f.Floor = cmp.Or(f.Floor, 0.05)
+	f.FalseAlarm = cmp.Or(f.FalseAlarm, defaultFalseAlarm)
 	return f
+}
+
+// written reports that someone asked for more than another FalseAlarm.
+func (f Failures) written() bool {
+	f.FalseAlarm = 0
+	return f != Failures{}
 }
 
 // failures returns the trip in force, either Off and nothing else or complete.
@@ -65,7 +103,7 @@ func (s *Settings) failures() Failures {
 		return Failures{Off: true}
 	}
 	f := s.Failures.filled()
-	if s.Failures == (Failures{}) {
+	if !s.Failures.written() {
 		f.Window, f.Off = defaultBaselineWindow(f.Window, f.raceNeeds(s.tripWindow()))
 		if f.Off {
 			return Failures{Off: true}
@@ -103,7 +141,7 @@ func (s *Settings) validateFailures(p *problems) {
 		}
 		return
 	}
-	if s.DisableAdaptive && f != (Failures{}) {
+	if s.DisableAdaptive && f.written() {
 		p.add("DisableAdaptive turns Failures off, got DisableAdaptive with Failures %+v: keep one of the two", f)
 	}
 	before := len(*p)
@@ -111,7 +149,8 @@ func (s *Settings) validateFailures(p *problems) {
 	p.duration("Failures.Window", f.Window)
 	p.count("Failures.MinimumSamples", f.MinimumSamples)
 	p.ratio("Failures.Floor", f.Floor)
-	if len(*p) > before || f == (Failures{}) || s.TripWindow < 0 {
+	p.ratio("Failures.FalseAlarm", f.FalseAlarm)
+	if len(*p) > before || !f.written() || s.TripWindow < 0 {
 		return
 	}
 	f = f.filled()
@@ -148,9 +187,54 @@ func (e *errorBaseline) rate(now time.Duration) (float64, bool) {
 	return c.failureRate(), true
 }
 
-// relativeTripPoint is the failure rate at which the relative trip fires, given
-// what is normal.
-func (s *Settings) relativeTripPoint(normal float64) float64 {
-	f := s.Failures.filled()
-	return min(1, max(f.Floor, normal*f.Multiple))
+// reference is what is normal by the baseline without the trip window. It is unknown
+// where the baseline holds too little besides.
+func (e *errorBaseline) reference(now time.Duration, window counts) (p0 float64, ok bool) {
+	if e == nil {
+		return 0, false
+	}
+	c := e.at(now).without(window)
+	if c.calls < e.minimum {
+		return 0, false
+	}
+	return referenceRate(float64(c.failures), float64(c.calls)), true
+}
+
+// failureEvidenceLocked weighs the failures in the trip window, c, against what is
+// normal.
+func (b *Breaker) failureEvidenceLocked(now time.Duration, c counts) Evidence {
+	e := Evidence{Rate: c.failureRate()}
+	normal, ok := b.errors.rate(now)
+	if !ok {
+		return e
+	}
+	f := b.settings.Failures.filled()
+	if f.FalseAlarm == 1 {
+		e.TripPoint = min(1, max(f.Floor, normal*f.Multiple))
+		return e
+	}
+	reference, ok := b.errors.reference(now, c)
+	if !ok {
+		return e
+	}
+	// The lower of the two: an incident in the window must not raise its own bar.
+	e.TripPoint = min(headroom(reference), max(f.Floor, min(normal, reference)*f.Multiple))
+	e.against(reference, c.calls, f.FalseAlarm)
+	return e
+}
+
+// How improbable a run of failures must be, by the reference, to be news.
+const runFalseAlarm = 1e-9
+
+// runNeededLocked returns how many failures in a row open the breaker.
+func (b *Breaker) runNeededLocked(now time.Duration) int {
+	s := &b.settings
+	if s.ConsecutiveFailures != 0 || s.Failures.FalseAlarm == 1 || b.window == nil {
+		return s.consecutiveFailures()
+	}
+	reference, ok := b.errors.reference(now, b.window.at(now))
+	if !ok {
+		return defaultConsecutiveFailures
+	}
+	return max(defaultConsecutiveFailures, int(math.Ceil(math.Log(runFalseAlarm)/math.Log(reference))))
 }

@@ -22,10 +22,11 @@ const (
 // alone, by at most an eighth, which is what a threshold wants. It keeps no pointer
 // a sample and allocates nothing.
 //
-// The quantile is computed when a call is recorded, and kept until the slice moves
-// on: 832 counters a quarter of Window instead of a call. Opening, closing, Reset
-// and Isolate leave the window alone; it forgets by age, so that a probe can still
-// be told from normal.
+// The quantile is computed when a call is recorded, and kept until the slice moves on
+// or the samples have doubled: a young baseline, which a few odd calls could spoil, is
+// soon a better one, and a settled one costs 832 counters a quarter of Window instead
+// of a call. Opening, closing, Reset and Isolate leave the window alone; it forgets by
+// age, so that a probe can still be told from normal.
 type latencyWindow struct {
 	quantile float64
 	multiple float64
@@ -36,8 +37,8 @@ type latencyWindow struct {
 	newest int
 	slices [slicesPerWindow]latencySlice
 
-	memo    latencyBaseline
-	settled bool // memo is good until the slice moves on
+	memo latencyBaseline
+	due  uint64 // memo is good until the newest slice holds so many samples; 0 without one
 }
 
 type latencySlice struct {
@@ -45,11 +46,13 @@ type latencySlice struct {
 	buckets [latencyBuckets]uint32
 }
 
-// latencyBaseline is what is normal, and what is slow by that measure. Both are
-// zero while there are too few samples, and never zero otherwise.
+// latencyBaseline is what is normal, and what is slow by that measure. All is zero
+// while there are too few samples; normal, threshold and samples never are otherwise.
 type latencyBaseline struct {
 	normal    time.Duration
 	threshold time.Duration
+	samples   uint64
+	slow      uint64 // samples in or above the bucket of threshold
 }
 
 func newLatencyWindow(c SlowCalls) *latencyWindow {
@@ -72,10 +75,13 @@ func (w *latencyWindow) record(now, d time.Duration) latencyBaseline {
 	if now >= w.end {
 		w.rotate(now)
 	}
-	w.slices[w.newest].add(d)
-	if !w.settled {
-		w.memo = w.compute(slicesPerWindow)
-		w.settled = w.memo.normal > 0
+	newest := &w.slices[w.newest]
+	newest.add(d)
+	if newest.n >= w.due {
+		w.memo, w.due = w.compute(slicesPerWindow), 0
+		if w.memo.samples > 0 {
+			w.due = newest.n + w.memo.samples
+		}
 	}
 	return w.memo
 }
@@ -94,14 +100,14 @@ func (w *latencyWindow) rotate(now time.Duration) {
 		w.slices[w.newest] = latencySlice{}
 	}
 	w.end = later(w.end, n*w.width)
-	w.settled = false
+	w.due = 0
 }
 
 // at returns the baseline as of now. It stores nothing, so that no read can change
 // what a later call is judged by.
 func (w *latencyWindow) at(now time.Duration) latencyBaseline {
 	expired := min(turns(now, w.end, w.width), slicesPerWindow)
-	if expired == 0 && w.settled {
+	if expired == 0 && w.due > 0 {
 		return w.memo
 	}
 	return w.compute(slicesPerWindow - int(expired))
@@ -116,18 +122,26 @@ func (w *latencyWindow) compute(newest int) latencyBaseline {
 	if n < w.minimum || n == 0 {
 		return latencyBaseline{}
 	}
-	rank := rankOf(w.quantile, n)
-	var seen uint64
-	for bucket := range latencyBuckets {
-		for age := range newest {
-			seen += uint64(w.slice(age).buckets[bucket])
-		}
-		if seen >= rank {
-			normal := latencyBucketBound(bucket)
-			return latencyBaseline{normal, slowerThan(normal, w.multiple)}
-		}
+	bucket, seen := -1, uint64(0)
+	for rank := rankOf(w.quantile, n); seen < rank; {
+		bucket++
+		seen += w.inBucket(bucket, newest)
 	}
-	panic("breaker: latency window holds fewer samples than it counted")
+	normal := latencyBucketBound(bucket)
+	threshold := slowerThan(normal, w.multiple)
+	slow := uint64(0)
+	for bucket := latencyBucket(threshold); bucket < latencyBuckets; bucket++ {
+		slow += w.inBucket(bucket, newest)
+	}
+	return latencyBaseline{normal, threshold, n, slow}
+}
+
+// inBucket counts the samples of one bucket in the newest slices.
+func (w *latencyWindow) inBucket(bucket, newest int) (n uint64) {
+	for age := range newest {
+		n += uint64(w.slice(age).buckets[bucket])
+	}
+	return n
 }
 
 func (w *latencyWindow) slice(age int) *latencySlice {

@@ -37,7 +37,7 @@ func (b *Breaker) Reset() {
 	b.refusal = nil
 	if b.state == Closed {
 		b.clearLocked()
-		b.consecutiveOpens = 0
+		b.consecutiveOpens, b.troubleReference = 0, 0
 		return
 	}
 	b.closeLocked(context.Background(), r, CauseReset)

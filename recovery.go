@@ -108,10 +108,13 @@ type ramp struct {
 	evidence float64 // what the admitted calls have earned
 	credit   float64 // what the offered calls have saved up towards the next admission
 	fast     int     // fast calls in a row
+
+	reference float64 // the failure rate that is normal; 0 where that is not known
+	settled   counts  // OK and Transient outcomes in this ramp
 }
 
-func newRamp(now time.Duration, r Recovery, served time.Duration) ramp {
-	return ramp{start: now, length: r.length(served), initial: r.InitialFraction, evidence: 1}
+func newRamp(now time.Duration, r Recovery, served time.Duration, reference float64) ramp {
+	return ramp{start: now, length: r.length(served), initial: r.InitialFraction, evidence: 1, reference: reference}
 }
 
 // fraction is the share of calls that the ramp admits as of now: the lower of
@@ -155,4 +158,29 @@ func (r *ramp) advance(enough int) {
 		r.fast = 0
 		r.evidence = min(1, r.evidence+r.initial)
 	}
+}
+
+// rampSurprise is how many nats the failures of a ramp must be worth to re-open the
+// breaker. A dependency that broke a moment ago gets less of the doubt than one in use.
+const rampSurprise = 3
+
+// fails weighs the failures of the ramp, after one more, and reports whether they
+// re-open the breaker. Where it is not known how often the dependency fails anyway, one
+// does. Where it is, it takes more than chance explains: the first failure of one that
+// never fails, several of one that fails three calls in ten. Failures that are more than
+// normal and not yet beyond chance stall the ramp, as a slow call does. Those that are
+// merely normal do neither, or a dependency that fails at times would be held back for
+// ever, each failure taking more than the fast calls before the next one earn.
+func (r *ramp) fails(now time.Duration) bool {
+	if r.reference == 0 {
+		return true
+	}
+	surprise := surprise(r.settled.calls, r.settled.failureRate(), r.reference)
+	if surprise >= rampSurprise {
+		return true
+	}
+	if surprise > 0 {
+		r.stall(now)
+	}
+	return false
 }

@@ -60,11 +60,14 @@ func (d *warmingDependency) endStep(admitted int) {
 func serveThroughOutage(t *testing.T, recovery breaker.Recovery) (served int) {
 	mock := clock.NewMock()
 	b := breaker.MustNew(breaker.Settings{
-		Name:          "warming",
-		BreakDuration: 5 * time.Second,
-		BreakJitter:   breaker.JitterNone,
-		Recovery:      recovery,
-		Clock:         mock,
+		Name:                "warming",
+		ConsecutiveFailures: 5,
+		Failures:            breaker.Failures{FalseAlarm: 1},
+		SlowCalls:           breaker.SlowCalls{FalseAlarm: 1},
+		BreakDuration:       5 * time.Second,
+		BreakJitter:         breaker.JitterNone,
+		Recovery:            recovery,
+		Clock:               mock,
 	})
 	for range 30 {
 		for range 2 {

@@ -12,8 +12,8 @@ import (
 //
 // A call that succeeded is slow when it took at least Multiple times the Quantile
 // of the successful calls over Window. The breaker opens when
-// [Settings.SlowCallRatio] of the calls in the trip window were slow. See
-// docs/design.md, "The latency baseline".
+// [Settings.SlowCallRatio] of the calls in the trip window were slow, and that is more
+// than chance: see FalseAlarm. See docs/design.md, "The latency baseline".
 type SlowCalls struct {
 	// Off turns the relative threshold off; the other fields must then be zero.
 	Off bool
@@ -35,6 +35,20 @@ type SlowCalls struct {
 	// MinimumSamples is how many successful calls the baseline needs before it
 	// is known. Default 20.
 	MinimumSamples int
+
+	// FalseAlarm is the probability, for one look at the trip window, with which a
+	// dependency that is merely itself may show a share of slow calls that counts as
+	// more than chance. In (0, 1]. Default 5e-5. [Failures] has the arithmetic.
+	//
+	// A share s of the baseline's own m samples is slow by its own measure: a cache in
+	// front of a database has two humps, and the median tells of one. The trip then
+	// needs a share of max(SlowCallRatio, (1+s)/2), and -ln(FalseAlarm) nats against
+	// (s*m+0.5) / (m+1). With a constant SlowCallThreshold alone there is no s, and
+	// SlowCallRatio stands.
+	//
+	// 1 turns this off, and leaves the ratio. Setting FalseAlarm alone does not make
+	// the value written: the window is still derived.
+	FalseAlarm float64
 }
 
 // SlowCallsAbove returns the relative slow threshold at the given multiple of the
@@ -53,7 +67,14 @@ func (c SlowCalls) filled() SlowCalls {
 	c.Quantile = cmp.Or(c.Quantile, 0.5)
 	c.Window = cmp.Or(c.Window, 5*time.Minute)
 	c.MinimumSamples = cmp.Or(c.MinimumSamples, 20)
+	c.FalseAlarm = cmp.Or(c.FalseAlarm, defaultFalseAlarm)
 	return c
+}
+
+// written reports that someone asked for more than another FalseAlarm.
+func (c SlowCalls) written() bool {
+	c.FalseAlarm = 0
+	return c != SlowCalls{}
 }
 
 // slowCalls returns the threshold in force, either Off and nothing else or
@@ -63,7 +84,7 @@ func (s *Settings) slowCalls() SlowCalls {
 		return SlowCalls{Off: true}
 	}
 	c := s.SlowCalls.filled()
-	if s.SlowCalls == (SlowCalls{}) {
+	if !s.SlowCalls.written() {
 		c.Window, c.Off = defaultBaselineWindow(c.Window, c.raceNeeds(s.slowCallRatio(), s.tripWindow()))
 		if c.Off {
 			return SlowCalls{Off: true}
@@ -88,7 +109,7 @@ func (s *Settings) validateSlowCalls(p *problems) {
 		}
 		return
 	}
-	if s.DisableAdaptive && c != (SlowCalls{}) {
+	if s.DisableAdaptive && c.written() {
 		p.add("DisableAdaptive turns SlowCalls off, got DisableAdaptive with SlowCalls %+v: keep one of the two", c)
 	}
 	before := len(*p)
@@ -98,8 +119,9 @@ func (s *Settings) validateSlowCalls(p *problems) {
 	}
 	p.duration("SlowCalls.Window", c.Window)
 	p.count("SlowCalls.MinimumSamples", c.MinimumSamples)
+	p.ratio("SlowCalls.FalseAlarm", c.FalseAlarm)
 	ratio := s.slowCallRatio()
-	if len(*p) > before || c == (SlowCalls{}) || s.TripWindow < 0 || !(ratio > 0 && ratio <= 1) {
+	if len(*p) > before || !c.written() || s.TripWindow < 0 || !(ratio > 0 && ratio <= 1) {
 		return
 	}
 	c = c.filled()
@@ -126,4 +148,25 @@ func lowerThreshold(a, b time.Duration) time.Duration {
 		return max(a, b)
 	}
 	return min(a, b)
+}
+
+// slowEvidenceLocked weighs the slow calls in the trip window, c, against what is
+// normal.
+func (b *Breaker) slowEvidenceLocked(now time.Duration, c counts) Evidence {
+	e := Evidence{Rate: c.slowShare()}
+	var baseline latencyBaseline
+	if b.latency != nil {
+		baseline = b.latency.at(now)
+	}
+	if baseline.samples == 0 && b.settings.SlowCallThreshold == 0 {
+		return e // nothing can be slow
+	}
+	e.TripPoint = b.settings.slowCallRatio()
+	falseAlarm := b.settings.SlowCalls.filled().FalseAlarm
+	if baseline.samples == 0 || falseAlarm == 1 {
+		return e
+	}
+	e.TripPoint = max(e.TripPoint, headroom(quotient(baseline.slow, baseline.samples)))
+	e.against(referenceRate(float64(baseline.slow), float64(baseline.samples)), c.calls, falseAlarm)
+	return e
 }

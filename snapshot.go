@@ -32,8 +32,13 @@ type Snapshot struct {
 	Calls, Failures, Slow int
 	WindowKnown           bool
 
-	// Run is the number of failures in a row.
-	Run int
+	// FailureEvidence and SlowEvidence are what the relative trips would weigh now;
+	// zero unless WindowKnown.
+	FailureEvidence, SlowEvidence Evidence
+
+	// Run is the number of failures in a row, and RunNeeded the number that opens a
+	// closed breaker.
+	Run, RunNeeded int
 
 	// NormalLatency is the dependency's normal latency; 0 unless
 	// NormalLatencyKnown. See [Breaker.NormalLatency].
@@ -136,6 +141,7 @@ func (b *Breaker) Snapshot() Snapshot {
 		At:               at,
 		State:            b.stateLocked(now),
 		Run:              b.run,
+		RunNeeded:        b.runNeededLocked(now),
 		ProbesInFlight:   b.probes.taken.Len(),
 		ConsecutiveOpens: b.consecutiveOpens,
 		Last:             b.history.last(),
@@ -148,11 +154,16 @@ func (b *Breaker) Snapshot() Snapshot {
 	if s.WindowKnown = b.window != nil; s.WindowKnown {
 		c := b.window.at(now)
 		s.Calls, s.Failures, s.Slow = int(c.calls), int(c.failures), int(c.slow)
+		s.FailureEvidence = b.failureEvidenceLocked(now, c)
+		s.SlowEvidence = b.slowEvidenceLocked(now, c)
 	}
 	s.NormalLatency, s.NormalLatencyKnown = b.normalLatencyLocked(now)
 	s.NormalFailureRate, s.NormalFailureRateKnown = b.errors.rate(now)
 	s.SlowThreshold = b.slowThresholdLocked(now)
-	s.TripRatio = b.tripRatioLocked(now)
+	s.TripRatio = b.settings.FailureRatio
+	if point := s.FailureEvidence.TripPoint; point > 0 && (s.TripRatio == 0 || point < s.TripRatio) {
+		s.TripRatio = point
+	}
 	if s.State == Recovering {
 		s.AdmittedFraction = b.ramp.fraction(now)
 	}
@@ -193,18 +204,6 @@ func (b *Breaker) totalsLocked(now time.Duration) Totals {
 	return t
 }
 
-// tripRatioLocked returns the failure rate that would trip as of now, or 0.
-func (b *Breaker) tripRatioLocked(now time.Duration) float64 {
-	ratio := b.settings.FailureRatio
-	if normal, ok := b.errors.rate(now); ok {
-		point := b.settings.relativeTripPoint(normal)
-		if ratio == 0 || point < ratio {
-			return point
-		}
-	}
-	return ratio
-}
-
 // MarshalJSON writes the snapshot with snake_case names, states and causes as
 // words, durations in seconds, and without what is unknown.
 func (s Snapshot) MarshalJSON() ([]byte, error) {
@@ -217,7 +216,10 @@ func (s Snapshot) MarshalJSON() ([]byte, error) {
 		Calls             *int        `json:"calls,omitempty"`
 		Failures          *int        `json:"failures,omitempty"`
 		Slow              *int        `json:"slow,omitempty"`
+		FailureEvidence   *Evidence   `json:"failure_evidence,omitempty"`
+		SlowEvidence      *Evidence   `json:"slow_evidence,omitempty"`
 		Run               int         `json:"run"`
+		RunNeeded         int         `json:"run_needed"`
 		NormalLatency     *seconds    `json:"normal_latency_seconds,omitempty"`
 		NormalFailureRate *float64    `json:"normal_failure_rate,omitempty"`
 		SlowThreshold     seconds     `json:"slow_threshold_seconds,omitzero"`
@@ -237,7 +239,10 @@ func (s Snapshot) MarshalJSON() ([]byte, error) {
 		Calls:             known(s.Calls, s.WindowKnown),
 		Failures:          known(s.Failures, s.WindowKnown),
 		Slow:              known(s.Slow, s.WindowKnown),
+		FailureEvidence:   known(s.FailureEvidence, s.WindowKnown),
+		SlowEvidence:      known(s.SlowEvidence, s.WindowKnown),
 		Run:               s.Run,
+		RunNeeded:         s.RunNeeded,
 		NormalLatency:     known(seconds(s.NormalLatency), s.NormalLatencyKnown),
 		NormalFailureRate: known(s.NormalFailureRate, s.NormalFailureRateKnown),
 		SlowThreshold:     seconds(s.SlowThreshold),
@@ -290,7 +295,10 @@ func (t Transition) MarshalJSON() ([]byte, error) {
 		Calls             int       `json:"calls"`
 		Failures          int       `json:"failures"`
 		Slow              int       `json:"slow"`
+		FailureEvidence   Evidence  `json:"failure_evidence,omitzero"`
+		SlowEvidence      Evidence  `json:"slow_evidence,omitzero"`
 		Run               int       `json:"run"`
+		RunNeeded         int       `json:"run_needed"`
 		NormalLatency     *seconds  `json:"normal_latency_seconds,omitempty"`
 		NormalFailureRate *float64  `json:"normal_failure_rate,omitempty"`
 	}{
@@ -304,7 +312,10 @@ func (t Transition) MarshalJSON() ([]byte, error) {
 		Calls:             t.Calls,
 		Failures:          t.Failures,
 		Slow:              t.Slow,
+		FailureEvidence:   t.FailureEvidence,
+		SlowEvidence:      t.SlowEvidence,
 		Run:               t.Run,
+		RunNeeded:         t.RunNeeded,
 		NormalLatency:     known(seconds(t.NormalLatency), t.NormalLatencyKnown),
 		NormalFailureRate: known(t.NormalFailureRate, t.NormalFailureRateKnown),
 	})

@@ -129,8 +129,13 @@ type Transition struct {
 	// rate trip is configured, and there is no window.
 	Calls, Failures, Slow int
 
-	// Run is the number of failures in a row at the decision.
-	Run int
+	// FailureEvidence and SlowEvidence are what the relative trips weighed; zero where
+	// there is no window.
+	FailureEvidence, SlowEvidence Evidence
+
+	// Run is the number of failures in a row at the decision, and RunNeeded the number
+	// that opens a closed breaker.
+	Run, RunNeeded int
 
 	// NormalLatency was the dependency's normal latency; 0 unless
 	// NormalLatencyKnown.
@@ -145,24 +150,21 @@ type Transition struct {
 
 // String returns the transition in one line, for a log:
 //
-//	"db" closed -> open: consecutive-failures, 5 in a row, 5 of 12 failed, break 11.3s
+//	"db" closed -> open: relative-failures, 12 of 40 failed, normally 1.1 %, chance below 1 in 10^9, break 11.3s
 func (t Transition) String() string {
 	var s strings.Builder
 	fmt.Fprintf(&s, "%q %v -> %v: %v", t.Name, t.From, t.To, t.Cause)
-	if t.Run > 0 {
+	if t.Cause == CauseConsecutiveFailures {
 		fmt.Fprintf(&s, ", %d in a row", t.Run)
 	}
-	if t.Calls > 0 {
-		fmt.Fprintf(&s, ", %d of %d failed", t.Failures, t.Calls)
+	if t.Failures > 0 {
+		fmt.Fprintf(&s, ", %d of %d failed%s", t.Failures, t.Calls, t.FailureEvidence.words())
 	}
 	if t.Slow > 0 {
-		fmt.Fprintf(&s, ", %d of %d slow", t.Slow, t.Calls)
-	}
-	if t.NormalFailureRateKnown {
-		fmt.Fprintf(&s, ", normally %.3g %% fail", 100*t.NormalFailureRate)
-	}
-	if t.NormalLatencyKnown {
-		fmt.Fprintf(&s, ", normal latency %v", t.NormalLatency)
+		fmt.Fprintf(&s, ", %d of %d slow%s", t.Slow, t.Calls, t.SlowEvidence.words())
+		if t.NormalLatencyKnown {
+			fmt.Fprintf(&s, ", normal latency %v", t.NormalLatency)
+		}
 	}
 	if t.To == Open {
 		fmt.Fprintf(&s, ", break %v", t.Break.Round(time.Millisecond))

@@ -74,6 +74,15 @@ func (c *counts) remove(s sample) {
 	}
 }
 
+// without returns what is left of c besides another window's counts. The two windows
+// turn their buckets at different times, so it stops at zero.
+func (c counts) without(o counts) counts {
+	c.calls -= min(c.calls, o.calls)
+	c.failures -= min(c.failures, o.failures)
+	c.failures = min(c.failures, c.calls)
+	return c
+}
+
 func (c counts) failureRate() float64 { return quotient(c.failures, c.calls) }
 func (c counts) slowShare() float64   { return quotient(c.slow, c.calls) }
 

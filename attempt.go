@@ -36,6 +36,10 @@ type noCopy struct{}
 func (*noCopy) Lock()   {}
 func (*noCopy) Unlock() {}
 
+func (a *Attempt) begin(b *Breaker, ctx context.Context, r reading, generation uint64) {
+	a.breaker, a.ctx, a.start, a.generation = b, ctx, r.offset, generation
+}
+
 // Done ends the attempt with the error of the call: it is classified, and the time
 // since admission is its latency.
 func (a *Attempt) Done(err error) {
@@ -43,7 +47,11 @@ func (a *Attempt) Done(err error) {
 		return
 	}
 	r := a.breaker.read()
-	a.done(r, err, r.offset-a.start)
+	if err == nil {
+		a.end(r, OK, r.offset-a.start, false)
+		return
+	}
+	a.fail(r, err, r.offset-a.start)
 }
 
 // DoneAfter is Done with a latency of the caller's own, such as the time to the
@@ -52,14 +60,16 @@ func (a *Attempt) DoneAfter(err error, d time.Duration) {
 	if a.breaker == nil {
 		return
 	}
-	a.done(a.breaker.read(), err, d)
-}
-
-func (a *Attempt) done(r reading, err error, d time.Duration) {
+	r := a.breaker.read()
 	if err == nil {
 		a.end(r, OK, d, false)
 		return
 	}
+	a.fail(r, err, d)
+}
+
+// fail ends the attempt with an error.
+func (a *Attempt) fail(r reading, err error, d time.Duration) {
 	defer a.abandon() // only a panic of the classifier leaves it something to do
 	v, hurried := a.breaker.judge(a.ctx, err)
 	a.end(r, v, d, hurried)
@@ -86,15 +96,19 @@ func (a *Attempt) Release() {
 // released is the verdict of an attempt without an outcome.
 const released Verdict = verdicts
 
-// abandon ends an attempt that a panic or runtime.Goexit is leaving, and does nothing
-// to one that has ended. Both go on up unchanged: a panic of the listener, which this
-// end may call, must not take their place.
+// abandon ends an attempt that a panic or runtime.Goexit is leaving, and does nothing to
+// one that has ended.
 func (a *Attempt) abandon() {
-	if a.breaker == nil {
-		return
+	if a.breaker != nil {
+		a.endQuietly(Permanent)
 	}
+}
+
+// endQuietly ends an attempt while a panic or runtime.Goexit goes up, which must go on
+// unchanged: a panic of the listener, which this end may call, does not take its place.
+func (a *Attempt) endQuietly(v Verdict) {
 	defer func() { _ = recover() }()
-	a.end(a.breaker.read(), Permanent, 0, false)
+	a.end(a.breaker.read(), v, 0, false)
 }
 
 // end is where every attempt ends, once.

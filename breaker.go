@@ -52,7 +52,6 @@ package breaker
 import (
 	"context"
 	"fmt"
-	"math/rand/v2"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -105,8 +104,6 @@ type Breaker struct {
 
 	settings Settings  // as given
 	born     time.Time // readings count from here
-	refused  atomic.Uint64
-	outbox   outbox
 
 	mu    sync.Mutex
 	now   time.Duration // own time: the newest reading that was accepted
@@ -115,7 +112,7 @@ type Breaker struct {
 	run   int // failures in a row
 	owed  debts
 
-	window  *tripWindow    // nil where no rate trip is configured
+	window  tripWindow     // nil where no rate trip is configured
 	errors  *errorBaseline // nil where Failures is off
 	latency *latencyWindow // nil where SlowCalls is off
 
@@ -130,21 +127,9 @@ type Breaker struct {
 	draw             float64        // for the next break's jitter
 	drawn            bool
 
-	probes probes
-	ramp   ramp
+	tally tally
 
-	tally   tally
-	history history
-}
-
-// gate is what admission sees of the state without the lock.
-type gate struct {
-	state      State
-	generation uint64
-	refusal    *RejectedError
-
-	// A reading in [from, until) is refused without the lock.
-	from, until time.Duration
+	*trouble // nil before the first transition
 }
 
 // debts are what an operation owes user code, paid after the lock is given up.
@@ -215,12 +200,12 @@ func (b *Breaker) Do(ctx context.Context, fn func(context.Context) error) error 
 	if fn == nil {
 		panic("breaker: Do with a nil function")
 	}
-	attempt, err := b.Admit(ctx)
-	if err != nil {
-		return err
+	var attempt Attempt
+	if err := b.admit(ctx, &attempt); err != nil {
+		return b.pause(ctx, err)
 	}
 	defer attempt.abandon() // a no-op after Done
-	err = fn(ctx)
+	err := fn(ctx)
 	attempt.Done(err)
 	return err
 }
@@ -231,10 +216,10 @@ func Call[T any](ctx context.Context, b *Breaker, fn func(context.Context) (T, e
 	if fn == nil {
 		panic("breaker: Call with a nil function")
 	}
-	attempt, err := b.Admit(ctx)
-	if err != nil {
+	var attempt Attempt
+	if err := b.admit(ctx, &attempt); err != nil {
 		var none T
-		return none, err
+		return none, b.pause(ctx, err)
 	}
 	return finish(ctx, &attempt, fn)
 }
@@ -247,8 +232,8 @@ func CallOr[T any](ctx context.Context, b *Breaker, fn func(context.Context) (T,
 	if fn == nil || fallback == nil {
 		panic("breaker: CallOr with a nil function")
 	}
-	attempt, err := b.TryAdmit(ctx)
-	if err != nil {
+	var attempt Attempt
+	if err := b.admit(ctx, &attempt); err != nil {
 		if refusal, ok := err.(*RejectedError); ok {
 			return fallback(ctx, refusal)
 		}
@@ -275,64 +260,75 @@ const refusalPause = 100 * time.Millisecond
 // wraps the context's error too. A ctx that is done already returns its error, and
 // touches nothing. Admit panics if ctx is nil.
 func (b *Breaker) Admit(ctx context.Context) (attempt Attempt, err error) {
-	attempt, err = b.TryAdmit(ctx)
-	if refusal, ok := err.(*RejectedError); ok {
-		err = b.pause(ctx, refusal)
+	if err = b.admit(ctx, &attempt); err != nil {
+		err = b.pause(ctx, err)
 	}
 	return
 }
 
-func (b *Breaker) pause(ctx context.Context, refusal *RejectedError) error {
+// pause makes a refusal wait, and nothing else.
+func (b *Breaker) pause(ctx context.Context, err error) error {
+	if _, ok := err.(*RejectedError); !ok {
+		return err
+	}
 	select {
 	case <-b.after(refusalPause):
-		return refusal
+		return err
 	case <-ctx.Done():
-		return fmt.Errorf("%w: %w", refusal, ctx.Err())
+		return fmt.Errorf("%w: %w", err, ctx.Err())
 	}
 }
 
 // TryAdmit is [Breaker.Admit] without the pause, for a caller that has somewhere else
 // to go on a refusal. Do not call it in a loop that retries at once.
-func (b *Breaker) TryAdmit(ctx context.Context) (Attempt, error) {
+func (b *Breaker) TryAdmit(ctx context.Context) (attempt Attempt, err error) {
+	err = b.admit(ctx, &attempt)
+	return
+}
+
+// admit decides about a call, and begins its attempt if it may run. The attempt lies with
+// the caller, because an Attempt handed up by value is copied at every step.
+func (b *Breaker) admit(ctx context.Context, attempt *Attempt) error {
 	b.mustExist()
 	if ctx == nil {
 		panic("breaker: nil context")
 	}
 	if err := ctx.Err(); err != nil {
-		return Attempt{}, err
+		return err
 	}
 	r := b.read()
 	g := b.gate.Load()
 	if g.state == Closed {
-		return Attempt{breaker: b, ctx: ctx, start: r.offset, generation: g.generation}, nil
+		attempt.begin(b, ctx, r, g.generation)
+		return nil
 	}
 	if g.from <= r.offset && r.offset < g.until {
-		b.refused.Add(1)
-		return Attempt{}, g.refusal
+		g.refused.Add(1)
+		return g.refusal
 	}
-	return b.admit(ctx, r)
+	return b.admitUnderLock(ctx, r, attempt)
 }
 
-// admit decides about a call with the lock.
-func (b *Breaker) admit(ctx context.Context, r reading) (attempt Attempt, err error) {
+func (b *Breaker) admitUnderLock(ctx context.Context, r reading, attempt *Attempt) (err error) {
 	b.mu.Lock()
 	b.acceptLocked(r)
 	slot, ok := b.admitLocked(ctx, r)
 	if ok {
-		attempt = Attempt{breaker: b, ctx: ctx, start: r.offset, generation: b.generation, probe: slot}
+		attempt.begin(b, ctx, r, b.generation)
+		attempt.probe = slot
 	} else {
 		err = b.gate.Load().refusal
 		b.refused.Add(1)
 	}
 	told := false
 	defer func() {
-		if !told { // a listener panicked: the slot is not to be lost to it
-			attempt.abandon()
+		if !told && attempt.breaker != nil { // a listener panicked: the slot is not to be lost to it
+			attempt.endQuietly(released)
 		}
 	}()
 	b.unlock()
 	told = true
-	return
+	return err
 }
 
 // unlock gives the lock up, and then pays what the operation owes user code.
@@ -340,6 +336,12 @@ func (b *Breaker) unlock() {
 	owed := b.owed
 	b.owed = debts{}
 	b.mu.Unlock()
+	if owed != (debts{}) {
+		b.pay(owed)
+	}
+}
+
+func (b *Breaker) pay(owed debts) {
 	if owed.draw {
 		b.drawAhead()
 	}
@@ -355,247 +357,4 @@ func (b *Breaker) drawAhead() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.draw, b.drawn = draw, true
-}
-
-// admitLocked decides about a call, and gives a probe its slot.
-func (b *Breaker) admitLocked(ctx context.Context, r reading) (*probe, bool) {
-	switch b.state {
-	case Closed:
-		return nil, true
-	case Open:
-		if b.now < b.breakEnd {
-			return nil, false
-		}
-		cause := CauseBreakElapsed
-		if b.requested {
-			cause = CauseProbeRequested
-		}
-		b.moveLocked(ctx, r, HalfOpen, cause)
-		return b.admitProbeLocked(ctx, r)
-	case HalfOpen:
-		return b.admitProbeLocked(ctx, r)
-	case Recovering:
-		if b.ramp.finished(b.now) {
-			b.closeLocked(ctx, r, CauseRampCompleted)
-			return nil, true
-		}
-		return nil, b.ramp.admits(b.now)
-	}
-	return nil, false // Isolated
-}
-
-// recordLocked lets an outcome count, and decide what it decides.
-func (b *Breaker) recordLocked(a *Attempt, r reading, v Verdict, d time.Duration, hurried bool) {
-	if hurried {
-		// A deadline that ran out before the dependency usually answers tells of
-		// the caller's haste alone.
-		if normal, ok := b.normalLatencyLocked(b.now); ok && d < normal {
-			v = Canceled
-		}
-	}
-	b.tally.verdicts[v]++
-	late := a.generation != b.generation || a.probe != nil && a.probe.lost
-	if late && v != released {
-		b.tally.stale++
-	}
-	if late || b.state == Open || b.state == Isolated {
-		return
-	}
-	slow := false
-	if v == OK || v == Transient {
-		slow = b.sampleLocked(v, d)
-	}
-	switch b.state {
-	case Closed:
-		if v == Transient || slow {
-			if cause, ok := b.tripLocked(); ok {
-				b.openLocked(a.ctx, r, cause)
-			}
-		}
-	case HalfOpen:
-		b.settleProbeLocked(a.ctx, r, a.probe, v, slow)
-	case Recovering:
-		b.settleRampLocked(a.ctx, r, v, slow)
-	}
-}
-
-// sampleLocked lets evidence into the run, the baselines and the trip window, and
-// reports whether the call was slow. A failure is never slow. In a ramp, slow is what
-// a dependency that is warming up looks like: it stalls the ramp and is no evidence
-// for the window.
-func (b *Breaker) sampleLocked(v Verdict, d time.Duration) (slow bool) {
-	failed := v == Transient
-	if failed {
-		b.run++
-	} else {
-		b.run = 0
-		slow = b.isSlowLocked(d)
-	}
-	if b.errors != nil {
-		b.errors.add(b.now, failed, false)
-	}
-	if b.window != nil {
-		b.window.add(b.now, failed, slow && b.state != Recovering)
-	}
-	return slow
-}
-
-// isSlowLocked adds a call that succeeded to the latency baseline, and judges it.
-func (b *Breaker) isSlowLocked(d time.Duration) bool {
-	threshold := b.settings.SlowCallThreshold
-	if b.latency != nil {
-		threshold = lowerThreshold(threshold, b.latency.record(b.now, d).threshold)
-	}
-	if threshold == 0 || d < threshold {
-		return false
-	}
-	b.tally.slow++
-	return true
-}
-
-// tripLocked looks for a reason to open a closed breaker: at a failure, and at a slow
-// call. A fast success is reason for nothing, and is not asked.
-func (b *Breaker) tripLocked() (Cause, bool) {
-	s := &b.settings
-	if b.run >= s.consecutiveFailures() && b.run >= b.runNeededLocked(b.now) {
-		return CauseConsecutiveFailures, true
-	}
-	if b.window == nil {
-		return 0, false
-	}
-	c := b.window.at(b.now)
-	if c.calls < uint64(s.minimumCalls()) {
-		return 0, false
-	}
-	if s.FailureRatio > 0 && c.failureRate() >= s.FailureRatio {
-		return CauseFailureRatio, true
-	}
-	if c.failures >= 2 && b.failureEvidenceLocked(b.now, c).trips() {
-		return CauseRelativeFailures, true
-	}
-	if c.slow > 0 && b.slowEvidenceLocked(b.now, c).trips() {
-		return CauseSlowCalls, true
-	}
-	return 0, false
-}
-
-// openLocked begins a break, and a generation: what was admitted before decides
-// nothing from here on. Inconclusive probes say nothing about the dependency, so the
-// break that follows them is as long as the last and does not count as another.
-func (b *Breaker) openLocked(ctx context.Context, r reading, cause Cause) {
-	if cause != CauseProbesInconclusive {
-		b.consecutiveOpens++
-	}
-	s := &b.settings
-	nominal := grownBreak(s.breakDuration(), s.maximumBreakDuration(), b.consecutiveOpens)
-	b.breakLength = s.BreakJitter.applied(nominal, b.takeDrawLocked())
-	b.breakEnd = later(b.now, b.breakLength)
-	b.requested = false
-	b.generation++
-	b.tally.opens[cause]++
-	b.moveLocked(ctx, r, Open, cause)
-	b.clearLocked()
-}
-
-// takeDrawLocked returns the number that was kept for this break.
-func (b *Breaker) takeDrawLocked() float64 {
-	if b.settings.BreakJitter == JitterNone {
-		return 0
-	}
-	draw := b.draw
-	if !b.drawn { // a second open before the first could draw again
-		draw = rand.Float64()
-	}
-	b.drawn = false
-	b.owed.draw = true
-	return inUnitInterval(draw)
-}
-
-// settleRampLocked lets an outcome in a ramp count.
-func (b *Breaker) settleRampLocked(ctx context.Context, r reading, v Verdict, slow bool) {
-	if v != OK && v != Transient {
-		return
-	}
-	b.ramp.settled.add(v == Transient, false)
-	switch {
-	case v == OK && slow:
-		b.ramp.stall(b.now)
-	case v == OK:
-		b.ramp.advance(b.settings.probeSuccesses())
-	case b.ramp.fails(b.now):
-		b.openLocked(ctx, r, CauseRampFailed)
-	}
-}
-
-// recoverLocked ends a half-open spell that succeeded.
-func (b *Breaker) recoverLocked(ctx context.Context, r reading) {
-	if b.settings.Recovery.off() {
-		b.closeLocked(ctx, r, CauseProbesSucceeded)
-		return
-	}
-	b.moveLocked(ctx, r, Recovering, CauseProbesSucceeded)
-	b.clearLocked()
-	b.ramp = newRamp(b.now, b.settings.Recovery.filled(), b.breakLength, b.troubleReference)
-}
-
-// closeLocked ends the trouble: the break starts over at its first length.
-func (b *Breaker) closeLocked(ctx context.Context, r reading, cause Cause) {
-	if cause != CauseReset {
-		b.tally.recoveries++
-	}
-	b.moveLocked(ctx, r, Closed, cause)
-	b.clearLocked()
-	b.consecutiveOpens, b.troubleReference = 0, 0
-}
-
-// clearLocked forgets the evidence for a decision that has now been made. The
-// baselines are measurements and stay.
-func (b *Breaker) clearLocked() {
-	if b.window != nil {
-		b.window.clear()
-	}
-	b.run = 0
-	b.probes.clear()
-	b.ramp = ramp{}
-}
-
-// moveLocked changes the state and writes it down, with the numbers as they stand.
-func (b *Breaker) moveLocked(ctx context.Context, r reading, to State, cause Cause) {
-	t := Transition{
-		Name:  b.settings.Name,
-		From:  b.state,
-		To:    to,
-		At:    r.timeOfDay(),
-		Cause: cause,
-		Run:   b.run,
-	}
-	t.RunNeeded = b.runNeededLocked(b.now)
-	if b.window != nil {
-		c := b.window.at(b.now)
-		t.Calls, t.Failures, t.Slow = int(c.calls), int(c.failures), int(c.slow)
-		t.FailureEvidence = b.failureEvidenceLocked(b.now, c)
-		t.SlowEvidence = b.slowEvidenceLocked(b.now, c)
-	}
-	if b.troubleReference == 0 {
-		// Known first at the open, or, where the calls that opened it are all there
-		// is to go by, soon after. Later the trouble itself would be in it.
-		b.troubleReference = t.FailureEvidence.Reference
-	}
-	t.NormalLatency, t.NormalLatencyKnown = b.normalLatencyLocked(b.now)
-	t.NormalFailureRate, t.NormalFailureRateKnown = b.errors.rate(b.now)
-	if to == Open {
-		t.Break = b.breakLength
-	}
-	if to == Open || to == Isolated {
-		b.openedAt = t.At
-	}
-	t = b.history.add(t)
-	if b.settings.OnTransition != nil && !cause.silent() {
-		b.outbox.put(event{ctx, t})
-		b.owed.event = true
-	}
-	b.tally.timeIn[b.state] = later(b.tally.timeIn[b.state], b.now-b.since)
-	b.since = b.now
-	b.state = to
-	b.publishLocked()
 }

@@ -15,8 +15,8 @@ import (
 
 var fullChance = flag.Bool("chance", false, "drive steady loads for their full lengths, fourteen days for most")
 
-// plain turns the rules about chance off and leaves the ratios.
-func plain(s breaker.Settings) breaker.Settings {
+// withoutChance turns the rules about chance off and leaves the ratios.
+func withoutChance(s breaker.Settings) breaker.Settings {
 	s.ConsecutiveFailures = 5
 	s.Failures = breaker.Failures{FalseAlarm: 1}
 	s.SlowCalls = breaker.SlowCalls{FalseAlarm: 1}
@@ -172,7 +172,7 @@ func TestSteadyLoadDoesNotTrip(t *testing.T) {
 			refusals := old.Totals.Refused - young.Totals.Refused
 			return before, after, after / days, 100 * float64(refusals) / float64(refusals+old.Totals.Admitted-young.Totals.Admitted)
 		}
-		_, _, plainPerDay, plainRefused := run(plain(breaker.Settings{}))
+		_, _, plainPerDay, plainRefused := run(withoutChance(breaker.Settings{}))
 		before, after, perDay, refused := run(breaker.Settings{})
 		t.Logf("%-22s %8v %5.2f  %8.1f (%5.1f %%)  %8.2f (%5.2f %%)  %4.0f", load.name, load.rate, days,
 			plainPerDay, plainRefused, perDay, refused, before)
@@ -217,7 +217,7 @@ func TestIncidentsAreSeen(t *testing.T) {
 			return seconds[seeds/2]
 		}
 		got := median(breaker.Settings{})
-		t.Logf("%-22s %8v  %14.2f  %14.2f", incident.name, incident.rate, median(plain(breaker.Settings{})), got)
+		t.Logf("%-22s %8v  %14.2f  %14.2f", incident.name, incident.rate, median(withoutChance(breaker.Settings{})), got)
 		require.LessOrEqual(t, got, 1.5*incident.within, "%s, %v a second", incident.name, incident.rate)
 	}
 }
@@ -258,7 +258,7 @@ func TestRampEndsForADependencyThatFailsAtTimes(t *testing.T) {
 	t.Logf("%-12s %8s  %30s  %30s", "failing", "a second", "plain: median and worst seconds", "beyond chance")
 	for _, failing := range []float64{0, 0.001, 0.005, 0.01, 0.02, 0.1, 0.3} {
 		for _, rate := range []float64{10, 100} {
-			p, _ := back(plain(breaker.Settings{}), rate, failing)
+			p, _ := back(withoutChance(breaker.Settings{}), rate, failing)
 			got, again := back(breaker.Settings{}, rate, failing)
 			t.Logf("%10.1f %% %8v  %15.0f %15.0f  %15.0f %15.0f", 100*failing, rate,
 				p[seeds/2], p[seeds-1], got[seeds/2], got[seeds-1])

@@ -10,7 +10,9 @@ import "time"
 // to the breaker's own time. A reading up to a second behind the newest, which
 // another goroutine may have taken, counts as the newest. One further behind is a
 // clock that was set back: time goes on from there, and what was left of every
-// deadline is left. See docs/design.md, "Time".
+// deadline is left. Only readings by which something was recorded or changed count as
+// such; a refusal and a read move nothing. A reading more than 146 years from the first
+// counts as 146. See docs/design.md, "Time".
 type Clock interface {
 	// Now returns the time. Where it carries a monotonic reading, as that of
 	// time.Now does, only that one is used for durations.
@@ -32,9 +34,9 @@ type reading struct {
 	// offset since the breaker was built, as the clock counts.
 	offset time.Duration
 
-	// wall is the time of day, zero with the system clock: a call then reads the
-	// monotonic clock alone, which costs two thirds, and the rare transition
-	// asks for the time of day itself.
+	// wall is the time of day. It is not read with the system clock: a call then reads
+	// the monotonic clock alone, which costs two thirds, and the rare transition asks
+	// for the time of day itself.
 	wall time.Time
 }
 
@@ -59,8 +61,8 @@ func (b *Breaker) after(d time.Duration) <-chan time.Time {
 }
 
 // timeOfDay returns the time of day at a reading.
-func (r reading) timeOfDay() time.Time {
-	if r.wall.IsZero() {
+func (b *Breaker) timeOfDay(r reading) time.Time {
+	if b.settings.Clock == nil {
 		return time.Now()
 	}
 	return r.wall
@@ -69,17 +71,27 @@ func (r reading) timeOfDay() time.Time {
 // How far a reading may lie behind the newest and still be a late one.
 const lateReading = time.Second
 
-// acceptLocked moves the breaker's own time, b.now, to a reading. A clock that was
-// set back takes every instant that the breaker holds back with it. That keeps
-// each remaining span as it was, and it keeps own time equal to the reading, so
-// that however often a clock goes back and forth, nothing adds up until it
-// overflows: a package-level breaker meets such steps, of decades, each time that
-// a test in a synctest bubble uses it.
+// acceptLocked moves the breaker's own time, b.now, to a reading.
 func (b *Breaker) acceptLocked(r reading) {
+	if r.offset >= b.now && b.state != Open {
+		b.now = r.offset
+		return
+	}
+	b.acceptOddLocked(r) // apart, so that the rest is inlined
+}
+
+// acceptOddLocked accepts what is not a step forward, or has a gate to tell. A clock that
+// was set back takes every instant that the breaker holds back with it. That keeps each
+// remaining span as it was, and it keeps own time equal to the reading, so that however
+// often a clock goes back and forth, nothing adds up until it overflows: a package-level
+// breaker meets such steps, of decades, each time that a test in a synctest bubble uses
+// it.
+func (b *Breaker) acceptOddLocked(r reading) {
 	behind := b.now - r.offset
 	switch {
 	case behind <= 0:
 		b.now = r.offset
+		b.publishLocked() // the gate of an open breaker goes by the newest reading
 	case behind > lateReading:
 		b.moveBackLocked(behind)
 	}
@@ -90,11 +102,14 @@ func (b *Breaker) acceptLocked(r reading) {
 func (b *Breaker) readAtLocked(r reading) time.Duration { return max(b.now, r.offset) }
 
 func (b *Breaker) moveBackLocked(by time.Duration) {
+	b.countTimeLocked()
 	b.now = earlier(b.now, by)
-	b.since = earlier(b.since, by)
+	b.since = b.now
 	b.breakEnd = earlier(b.breakEnd, by)
-	b.ramp.start = earlier(b.ramp.start, by)
-	b.probes.moveBack(by)
+	if b.trouble != nil {
+		b.ramp.start = earlier(b.ramp.start, by)
+		b.probes.moveBack(by)
+	}
 	if b.window != nil {
 		b.window.moveBack(by)
 	}
@@ -121,13 +136,4 @@ func earlier(instant, by time.Duration) time.Duration {
 		return -furthest
 	}
 	return instant - by
-}
-
-// turns returns how many times a ring of buckets turns until the newest, which ends
-// at end, is the one that holds now.
-func turns(now, end, width time.Duration) time.Duration {
-	if now < end {
-		return 0
-	}
-	return (now-end)/width + 1
 }

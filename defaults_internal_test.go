@@ -48,7 +48,8 @@ func chanceFigures() (rows []string) {
 	s := Settings{}
 	sizes := []int{20, 100, 200}
 	for _, p := range []float64{0.001, 0.005, 0.01, 0.02, 0.05, 0.1} {
-		point := s.relativeTripPoint(p)
+		f := s.Failures.filled()
+		point := max(f.Floor, p*f.Multiple)
 		row := fmt.Sprintf("| %.3g %% | %.3g %% |", 100*p, 100*point)
 		for _, n := range sizes {
 			chance := 0.0
@@ -104,7 +105,7 @@ func rampFigures() []string {
 	share := (1 + r.InitialFraction) / 2
 
 	// After the clock has run out, the evidence alone decides.
-	late := newRamp(0, r, time.Minute)
+	late := newRamp(0, r, time.Minute, 0)
 	slow := 0
 	for ; late.fraction(time.Hour) > r.InitialFraction; slow++ {
 		late.stall(time.Hour)
@@ -130,7 +131,9 @@ func memoryFigures() []string {
 	}
 	kb := func(size uintptr) string { return fmt.Sprintf("%.1f KB", float64(size)/1000) }
 	core := unsafe.Sizeof(Breaker{}) + unsafe.Sizeof(gate{})
-	trip, errors, latency := unsafe.Sizeof(tripWindow{}), unsafe.Sizeof(errorBaseline{}), unsafe.Sizeof(latencyWindow{})
+	trip, errors, latency := unsafe.Sizeof(buckets{})+bucketsPerWindow*unsafe.Sizeof(counts{}),
+		unsafe.Sizeof(errorBaseline{})+bucketsPerWindow*unsafe.Sizeof(counts{}),
+		unsafe.Sizeof(latencyWindow{})+slicesPerWindow*unsafe.Sizeof(latencySlice{})
 	return []string{
 		"| the breaker itself | " + kb(core) + " |",
 		"| trip window | " + kb(trip) + " |",

@@ -3,6 +3,7 @@ package breaker
 import (
 	"math"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -67,7 +68,7 @@ func TestReferenceLeavesTheTripWindowOut(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			e := newErrorBaseline(Failures{MinimumSamples: int(test.minimum)}.filled())
-			e.ring[e.newest] = test.baseline
+			*e.slot = test.baseline
 			got, ok := e.reference(0, test.window)
 			require.Equal(t, test.ok, ok)
 			require.InDelta(t, test.want, got, 1e-12)
@@ -80,7 +81,7 @@ func TestReferenceLeavesTheTripWindowOut(t *testing.T) {
 func TestEvidenceWeighsWithoutAllocation(t *testing.T) {
 	b := MustNew(Settings{})
 	for range 1000 {
-		b.errors.add(b.now, false, false)
+		b.errors.add(b.now, false)
 		b.latency.record(b.now, 1000)
 	}
 	c := counts{calls: 40, failures: 12, slow: 30}
@@ -109,17 +110,17 @@ func TestLatencyBaselineIsFreshWhileYoung(t *testing.T) {
 		w.record(0, normal)
 	}
 	require.EqualValues(t, 40, w.memo.samples)
-	require.Greater(t, w.record(0, normal).normal.Nanoseconds(), int64(normal), "most calls are the slower ones by now")
+	require.Greater(t, w.judge(0, normal).normal, time.Duration(normal), "most calls are the slower ones by now")
 	require.EqualValues(t, 80, w.memo.samples)
 }
 
 func TestLatencyBaselineCountsItsOwnSlowSamples(t *testing.T) {
 	w := newLatencyWindow(SlowCalls{}.filled())
 	for range 55 {
-		w.slices[w.newest].add(1_000_000)
+		w.slot.add(1_000_000)
 	}
 	for range 45 {
-		w.slices[w.newest].add(50_000_000)
+		w.slot.add(50_000_000)
 	}
 	got := w.compute(slicesPerWindow)
 	require.EqualValues(t, 100, got.samples)

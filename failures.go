@@ -18,8 +18,8 @@ import (
 // where the baseline is the dependency's own failure rate over Window, and the
 // reference is the same without the calls of the trip window. It takes MinimumSamples
 // outcomes in the reference, [Settings.MinimumCalls] calls in the trip window, two
-// failures among them, for one failure is an event and not a rate, and a deviation
-// that is more than chance: see FalseAlarm. See docs/design.md, "The failure baseline".
+// failures among them, and a deviation that is more than chance: see FalseAlarm. See
+// docs/design.md, "The failure baseline".
 type Failures struct {
 	// Off turns the trip off; the other fields must then be zero.
 	Off bool
@@ -113,12 +113,12 @@ func (s *Settings) failures() Failures {
 }
 
 // raceNeeds returns the shortest baseline window, in nanoseconds, with which the
-// trip can win its race. An outage of age t raises the baseline to t/Window, and
+// trip can win its race, rounded to a whole one as durations are. An outage of age t raises the baseline to t/Window, and
 // a trip point of Multiple times that passes 1 at t = Window/Multiple: from then
 // on no rate can trip. The trip window takes TripWindow to show the outage in
 // full; the factor of two is margin.
 func (f Failures) raceNeeds(tripWindow time.Duration) float64 {
-	return 2 * float64(tripWindow) * f.Multiple
+	return math.Round(2 * float64(tripWindow) * f.Multiple)
 }
 
 // defaultBaselineWindow widens a window that nobody wrote to what its race needs
@@ -155,8 +155,8 @@ func (s *Settings) validateFailures(p *problems) {
 	}
 	f = f.filled()
 	if needs := f.raceNeeds(s.tripWindow()); float64(f.Window) < needs {
-		p.add("Failures.Window / Failures.Multiple must be at least 2 * TripWindow (%v), or the baseline learns an outage before the window shows it, got %v / %v: raise Failures.Window, or lower Failures.Multiple or TripWindow",
-			2*s.tripWindow(), f.Window, f.Multiple)
+		p.add("Failures.Window / Failures.Multiple must be at least 2 * TripWindow, or the baseline learns an outage before the window shows it, got %v / %v against 2 * %v: raise Failures.Window, or lower Failures.Multiple or TripWindow",
+			f.Window, f.Multiple, s.tripWindow())
 	}
 }
 
@@ -172,7 +172,17 @@ func newErrorBaseline(f Failures) *errorBaseline {
 	if f.Off {
 		return nil
 	}
-	return &errorBaseline{buckets: newBuckets(f.Window), minimum: uint64(f.MinimumSamples)}
+	return &errorBaseline{buckets{newRing[counts](f.Window, bucketsPerWindow)}, uint64(f.MinimumSamples)}
+}
+
+func (e *errorBaseline) add(now time.Duration, failed bool) {
+	if now >= e.end {
+		e.turn(now)
+	}
+	e.slot.calls++
+	if failed {
+		e.slot.failures++
+	}
 }
 
 // rate returns the failure rate as of now, if there are outcomes enough.

@@ -61,9 +61,9 @@ func inUnitInterval(draw float64) float64 {
 
 // grownBreak returns the nominal length of the n-th consecutive break: the first
 // doubled n-1 times, and at most the maximum. The shift goes the other way, on
-// the maximum, where it cannot overflow.
+// the maximum, where it cannot overflow: shifted by 63 and more, that is 0.
 func grownBreak(first, maximum time.Duration, n int) time.Duration {
-	if n-1 >= 63 || first > maximum>>(n-1) {
+	if first > maximum>>(n-1) {
 		return maximum
 	}
 	return first << (n - 1)

@@ -17,28 +17,24 @@ const (
 	latencyBuckets   = bucketsPerOctave * (1 + topOctave - octaveBits + 1)
 )
 
-// latencyWindow measures normal latency: a quantile of the calls that succeeded
-// over SlowCalls.Window, from a histogram in four slices. The answer errs upwards
-// alone, by at most an eighth, which is what a threshold wants. It keeps no pointer
-// a sample and allocates nothing.
+// latencyWindow measures normal latency: a quantile of the calls that succeeded over
+// SlowCalls.Window, from a histogram in four slices. Up to the bound of its last bucket
+// the answer errs upwards alone, by at most an eighth or a microsecond, which is what a
+// threshold wants. It keeps no pointer a sample and allocates nothing.
 //
-// The quantile is computed when a call is recorded, and kept until the slice moves on
-// or the samples have doubled: a young baseline, which a few odd calls could spoil, is
-// soon a better one, and a settled one costs 832 counters a quarter of Window instead
-// of a call. Opening, closing, Reset and Isolate leave the window alone; it forgets by
-// age, so that a probe can still be told from normal.
+// The quantile is computed when a call is recorded, and kept until the ring turns or the
+// samples have doubled: a young baseline, which a few odd calls could spoil, is soon a
+// better one, and a settled one reads its 832 counters once in a quarter of Window and
+// not at every call. Opening, closing, Reset and Isolate leave the window alone; it
+// forgets by age, so that a probe can still be told from normal.
 type latencyWindow struct {
+	ring[latencySlice]
 	quantile float64
 	multiple float64
 	minimum  uint64
 
-	width  time.Duration
-	end    time.Duration // where the newest slice ends
-	newest int
-	slices [slicesPerWindow]latencySlice
-
 	memo latencyBaseline
-	due  uint64 // memo is good until the newest slice holds so many samples; 0 without one
+	due  uint64 // memo is good until the newest slice holds so many samples
 }
 
 type latencySlice struct {
@@ -46,8 +42,8 @@ type latencySlice struct {
 	buckets [latencyBuckets]uint32
 }
 
-// latencyBaseline is what is normal, and what is slow by that measure. All is zero
-// while there are too few samples; normal, threshold and samples never are otherwise.
+// latencyBaseline is what is normal, and what is slow by that measure. All is zero while
+// there are too few samples; normal, threshold and samples never are otherwise.
 type latencyBaseline struct {
 	normal    time.Duration
 	threshold time.Duration
@@ -59,31 +55,27 @@ func newLatencyWindow(c SlowCalls) *latencyWindow {
 	if c.Off {
 		return nil
 	}
-	width := max(1, c.Window/slicesPerWindow)
 	return &latencyWindow{
+		ring:     newRing[latencySlice](c.Window, slicesPerWindow),
 		quantile: c.Quantile,
 		multiple: c.Multiple,
 		minimum:  uint64(c.MinimumSamples),
-		width:    width,
-		end:      width,
 	}
 }
 
-// record adds a call that succeeded, and returns the baseline to judge it by. A
-// call is added first and judged then.
-func (w *latencyWindow) record(now, d time.Duration) latencyBaseline {
+// record adds a call that succeeded, and returns the threshold to judge it by, 0 for none.
+// A call is added first and judged then.
+func (w *latencyWindow) record(now, d time.Duration) (threshold time.Duration) {
 	if now >= w.end {
-		w.rotate(now)
+		w.turn(now)
+		w.due = 0
 	}
-	newest := &w.slices[w.newest]
-	newest.add(d)
-	if newest.n >= w.due {
-		w.memo, w.due = w.compute(slicesPerWindow), 0
-		if w.memo.samples > 0 {
-			w.due = newest.n + w.memo.samples
-		}
+	w.slot.add(d)
+	if w.slot.n >= w.due {
+		w.memo = w.compute(slicesPerWindow)
+		w.due = w.slot.n + w.memo.samples
 	}
-	return w.memo
+	return w.memo.threshold
 }
 
 func (s *latencySlice) add(d time.Duration) {
@@ -93,33 +85,26 @@ func (s *latencySlice) add(d time.Duration) {
 	}
 }
 
-func (w *latencyWindow) rotate(now time.Duration) {
-	n := turns(now, w.end, w.width)
-	for range min(n, slicesPerWindow) {
-		w.newest = (w.newest + 1) % slicesPerWindow
-		w.slices[w.newest] = latencySlice{}
-	}
-	w.end = later(w.end, n*w.width)
-	w.due = 0
-}
-
-// at returns the baseline as of now. It stores nothing, so that no read can change
-// what a later call is judged by.
+// at returns the baseline as of now. It stores nothing, so that no read can change what a
+// later call is judged by.
 func (w *latencyWindow) at(now time.Duration) latencyBaseline {
-	expired := min(turns(now, w.end, w.width), slicesPerWindow)
-	if expired == 0 && w.due > 0 {
+	if w == nil {
+		return latencyBaseline{}
+	}
+	live := w.live(now)
+	if live == slicesPerWindow {
 		return w.memo
 	}
-	return w.compute(slicesPerWindow - int(expired))
+	return w.compute(live)
 }
 
 // compute looks at the newest slices, as many as it is told.
 func (w *latencyWindow) compute(newest int) latencyBaseline {
 	var n uint64
 	for age := range newest {
-		n += w.slice(age).n
+		n += w.back(age).n
 	}
-	if n < w.minimum || n == 0 {
+	if n < w.minimum {
 		return latencyBaseline{}
 	}
 	bucket, seen := -1, uint64(0)
@@ -139,30 +124,24 @@ func (w *latencyWindow) compute(newest int) latencyBaseline {
 // inBucket counts the samples of one bucket in the newest slices.
 func (w *latencyWindow) inBucket(bucket, newest int) (n uint64) {
 	for age := range newest {
-		n += uint64(w.slice(age).buckets[bucket])
+		n += uint64(w.back(age).buckets[bucket])
 	}
 	return n
 }
-
-func (w *latencyWindow) slice(age int) *latencySlice {
-	return &w.slices[(w.newest-age+slicesPerWindow)%slicesPerWindow]
-}
-
-func (w *latencyWindow) moveBack(by time.Duration) { w.end = earlier(w.end, by) }
 
 // rankOf returns ceil(q*n), the least k with k/n >= q. The product alone may come
 // out a hair above a whole number: 0.07*100 does.
 func rankOf(q float64, n uint64) uint64 {
 	rank := uint64(math.Ceil(q * float64(n)))
-	if rank > 1 && quotient(rank-1, n) >= q {
+	if quotient(rank-1, n) >= q {
 		rank--
 	}
-	return max(rank, 1)
+	return rank
 }
 
 // latencyBucket returns the bucket of a duration.
 func latencyBucket(d time.Duration) int {
-	micros := uint64(max(d, 0) / time.Microsecond)
+	micros := uint64(d / time.Microsecond)
 	if micros < bucketsPerOctave {
 		return int(micros)
 	}

@@ -130,7 +130,7 @@ type naiveLatency struct {
 	minimum       int
 	samples       []latencySample
 	moved         time.Duration // back in all; the slice boundaries count from birth
-	memo          time.Duration
+	memo          latencyBaseline
 	memoizedSlice time.Duration
 }
 
@@ -138,34 +138,52 @@ type latencySample struct{ slice, d time.Duration }
 
 func (w *naiveLatency) slice(at time.Duration) time.Duration { return (at + w.moved) / w.width }
 
-func (w *naiveLatency) record(now, d time.Duration) time.Duration {
+func (w *naiveLatency) record(now, d time.Duration) latencyBaseline {
 	slice := w.slice(now)
 	w.samples = append(w.samples, latencySample{slice, d})
-	if w.memo == 0 || w.memoizedSlice != slice {
-		w.memo, w.memoizedSlice = w.quantile(slice), slice
+	if fresh := w.baseline(slice); w.memoizedSlice != slice || fresh.samples >= 2*w.memo.samples {
+		w.memo, w.memoizedSlice = fresh, slice
 	}
 	return w.memo
 }
 
-func (w *naiveLatency) at(now time.Duration) time.Duration {
-	if slice := w.slice(now); w.memo == 0 || w.memoizedSlice != slice {
-		return w.quantile(slice)
+func (w *naiveLatency) at(now time.Duration) latencyBaseline {
+	if slice := w.slice(now); w.memo.samples == 0 || w.memoizedSlice != slice {
+		return w.baseline(slice)
 	}
 	return w.memo
 }
 
-func (w *naiveLatency) quantile(slice time.Duration) time.Duration {
+// baseline goes by a multiple of 2.
+func (w *naiveLatency) baseline(slice time.Duration) latencyBaseline {
 	var sorted []time.Duration
 	for _, s := range w.samples {
 		if slice-s.slice < 4 {
 			sorted = append(sorted, s.d)
 		}
 	}
+	n := uint64(len(sorted))
 	if len(sorted) < w.minimum {
-		return 0
+		return latencyBaseline{}
 	}
 	slices.Sort(sorted)
-	return latencyBucketBound(latencyBucket(sorted[exactRank(w.thousandths, uint64(len(sorted)))-1]))
+	normal := latencyBucketBound(latencyBucket(sorted[exactRank(w.thousandths, n)-1]))
+	slow := uint64(0)
+	for _, d := range sorted {
+		if latencyBucket(d) >= latencyBucket(2*normal) {
+			slow++
+		}
+	}
+	return latencyBaseline{normal, 2 * normal, n, slow}
+}
+
+// judge records a call and returns what it is judged by.
+func (w *latencyWindow) judge(now, d time.Duration) latencyBaseline {
+	threshold := w.record(now, d)
+	if threshold != w.memo.threshold {
+		panic("judged by another threshold than that of the memo")
+	}
+	return w.memo
 }
 
 func TestLatencyWindowAgainstListOfSamples(t *testing.T) {
@@ -189,12 +207,12 @@ func TestLatencyWindowAgainstListOfSamples(t *testing.T) {
 				ahead := randomBelow(random, 5*model.width)
 				for _, at := range []time.Duration{now, now + ahead} {
 					want := model.at(at)
-					require.Equal(t, latencyBaseline{want, 2 * want}, w.at(at),
+					require.Equal(t, want, w.at(at),
 						"length %v, minimum %d, step %d, at %d", length, minimum, i, at)
 				}
 				d := time.Duration(math.Exp2(30 * random.Float64()))
 				want := model.record(now, d)
-				require.Equal(t, latencyBaseline{want, 2 * want}, w.record(now, d),
+				require.Equal(t, want, w.judge(now, d),
 					"length %v, minimum %d, step %d, a record at %d", length, minimum, i, now)
 			}
 		}
@@ -230,25 +248,31 @@ func TestLatencySlicesExpire(t *testing.T) {
 	require.Zero(t, w.at(furthest))
 
 	require.Zero(t, w.record(1_000_000*time.Second, quick), "idle for many windows: nothing is left")
-	require.Equal(t, quickBound, w.record(1_000_001*time.Second-1, quick).normal)
+	require.Equal(t, quickBound, w.judge(1_000_001*time.Second-1, quick).normal)
 }
 
 func TestLatencyMemo(t *testing.T) {
 	w := latencyRig()
 	require.Zero(t, w.at(0))
 	require.Zero(t, w.record(0, quick), "below the minimum")
-	require.Equal(t, latencyBaseline{quickBound, 2 * quickBound}, w.record(0, tardy), "the call that arms is in it")
-	for range 100 {
-		require.Equal(t, quickBound, w.record(1*time.Second-1, tardy).normal, "kept while the slice lasts")
-		require.Equal(t, quickBound, w.at(1*time.Second-1).normal, "by reads too")
+	require.Equal(t, latencyBaseline{quickBound, 2 * quickBound, 2, 1}, w.judge(0, tardy), "the call that arms is in it")
+	require.Equal(t, quickBound, w.judge(1*time.Second-1, tardy).normal, "kept while the slice lasts")
+	require.Equal(t, quickBound, w.at(1*time.Second-1).normal, "by reads too")
+	require.Equal(t, latencyBaseline{tardyBound, 2 * tardyBound, 4, 0}, w.judge(1*time.Second-1, tardy), "and the samples have not doubled")
+	for range 3 {
+		require.EqualValues(t, 4, w.judge(1*time.Second-1, quick).samples)
+	}
+	require.EqualValues(t, 8, w.judge(1*time.Second-1, tardy).samples)
+	for range 6 {
+		require.EqualValues(t, 8, w.judge(1*time.Second-1, tardy).samples)
 	}
 	require.Equal(t, tardyBound, w.at(1*time.Second).normal, "computed for a read once the slice is over")
-	require.Equal(t, tardyBound, w.record(1*time.Second, quick).normal)
-	for range 200 {
+	require.Equal(t, tardyBound, w.judge(1*time.Second, quick).normal)
+	for range 14 {
 		w.record(1*time.Second, quick)
 	}
 	require.Equal(t, tardyBound, w.at(1*time.Second).normal)
-	require.Equal(t, quickBound, w.record(2*time.Second, tardy).normal)
+	require.Equal(t, quickBound, w.judge(2*time.Second, quick).normal)
 }
 
 func TestLatencyMemoIsNeverStoredByARead(t *testing.T) {
@@ -256,13 +280,15 @@ func TestLatencyMemoIsNeverStoredByARead(t *testing.T) {
 	w.record(0, quick)
 	w.record(0, tardy)
 	before := *w
+	before.slots = slices.Clone(w.slots)
+	before.slot = &before.slots[w.newest]
 	for _, at := range []time.Duration{0, 1 * time.Second, 3 * time.Second, 4 * time.Second, time.Hour} {
 		w.at(at)
 	}
-	require.True(t, before == *w, "a read changed the window")
+	require.Equal(t, before, *w, "a read changed the window")
 
 	require.Equal(t, quickBound, w.at(1*time.Second).normal)
-	require.Equal(t, tardyBound, w.record(1*time.Second, tardy).normal, "judged with itself in, read before or not")
+	require.Equal(t, tardyBound, w.judge(1*time.Second, tardy).normal, "judged with itself in, read before or not")
 }
 
 func TestLatencyBelowMinimumIsComputedEachTime(t *testing.T) {
@@ -271,7 +297,7 @@ func TestLatencyBelowMinimumIsComputedEachTime(t *testing.T) {
 		require.Zero(t, w.record(0, quick), "call %d", i+1)
 		require.Zero(t, w.at(0), "call %d", i+1)
 	}
-	require.Equal(t, quickBound, w.record(0, tardy).normal)
+	require.Equal(t, quickBound, w.judge(0, tardy).normal)
 	require.Equal(t, quickBound, w.at(0).normal)
 }
 
@@ -279,18 +305,18 @@ func TestLatencyCountersSaturate(t *testing.T) {
 	w := latencyRig()
 	bucket := latencyBucket(tardy)
 	w.record(0, tardy)
-	w.slices[0].buckets[bucket] = math.MaxUint32 - 1
-	w.slices[0].n = math.MaxUint32 - 1
+	w.slots[0].buckets[bucket] = math.MaxUint32 - 1
+	w.slots[0].n = math.MaxUint32 - 1
 	for range 3 {
 		w.record(0, tardy)
 	}
-	require.EqualValues(t, math.MaxUint32, w.slices[0].buckets[bucket])
-	require.EqualValues(t, math.MaxUint32, w.slices[0].n, "what no counter took is not counted")
-	for i := range w.slices { // as many again in each slice: more than 32 bits hold
-		w.slices[i] = w.slices[0]
+	require.EqualValues(t, math.MaxUint32, w.slots[0].buckets[bucket])
+	require.EqualValues(t, math.MaxUint32, w.slots[0].n, "what no counter took is not counted")
+	for i := range w.slots { // as many again in each slice: more than 32 bits hold
+		w.slots[i] = w.slots[0]
 	}
-	require.Equal(t, tardyBound, w.record(1*time.Second, quick).normal)
-	require.Equal(t, tardyBound, w.record(2*time.Second, quick).normal)
+	require.Equal(t, tardyBound, w.judge(1*time.Second, quick).normal)
+	require.Equal(t, tardyBound, w.judge(2*time.Second, quick).normal)
 }
 
 func TestSlowerThan(t *testing.T) {
@@ -332,8 +358,8 @@ func TestLowerThreshold(t *testing.T) {
 }
 
 func TestLatencyWindowIsSmall(t *testing.T) {
-	require.Less(t, unsafe.Sizeof(latencyWindow{}), uintptr(3500))
 	w := latencyRig()
+	require.Less(t, unsafe.Sizeof(*w)+slicesPerWindow*unsafe.Sizeof(*w.slot), uintptr(3500))
 	var now time.Duration
 	require.Zero(t, testing.AllocsPerRun(1000, func() {
 		now += 100 * time.Millisecond

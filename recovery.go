@@ -150,8 +150,8 @@ func (r *ramp) stall(now time.Duration) {
 }
 
 // advance counts a fast call, and raises the evidence when there were enough in a
-// row. It adds where stall halves: an overshoot saturates the dependency, and a
-// saturated dependency stops warming.
+// row. It adds where stall halves, for too much load costs more than too little: what a
+// dependency fails to serve does not warm it.
 func (r *ramp) advance(enough int) {
 	r.fast++
 	if r.fast >= enough {

@@ -22,9 +22,9 @@ type SlowCalls struct {
 	Multiple float64
 
 	// Quantile of recent latency that counts as normal, in (0, 0.5]. Default
-	// 0.5, the median. A high quantile cannot work: 1 % of calls are above the
-	// p99 whatever the dependency does. The lower it is, the larger a share of
-	// Window a brownout may fill before it passes for normal.
+	// 0.5, the median. A high quantile moves with the first slow calls, and half of
+	// the calls are never above it. The lower it is, the larger a share of Window a
+	// brownout may fill before it passes for normal.
 	Quantile float64
 
 	// Window is how far back the baseline reaches. It must remember normal until
@@ -94,11 +94,11 @@ func (s *Settings) slowCalls() SlowCalls {
 }
 
 // raceNeeds returns the shortest baseline window, in nanoseconds, with which the
-// trip can win its race. A brownout fills the ratio of the trip window after
+// trip can win its race, rounded to a whole one as durations are. A brownout fills the ratio of the trip window after
 // ratio * TripWindow; it moves the quantile once it fills that share of the
 // baseline, after Quantile * Window. The factor of two is margin.
 func (c SlowCalls) raceNeeds(ratio float64, tripWindow time.Duration) float64 {
-	return 2 * ratio * float64(tripWindow) / c.Quantile
+	return math.Round(2 * ratio * float64(tripWindow) / c.Quantile)
 }
 
 func (s *Settings) validateSlowCalls(p *problems) {
@@ -125,7 +125,7 @@ func (s *Settings) validateSlowCalls(p *problems) {
 		return
 	}
 	c = c.filled()
-	if c.Quantile*float64(c.Window) < 2*ratio*float64(s.tripWindow()) {
+	if float64(c.Window) < c.raceNeeds(ratio, s.tripWindow()) {
 		p.add("SlowCalls.Quantile * SlowCalls.Window must be at least 2 * SlowCallRatio * TripWindow, or the baseline learns a brownout before the window shows it, got %v * %v against 2 * %v * %v: raise SlowCalls.Window or SlowCalls.Quantile, or lower SlowCallRatio or TripWindow",
 			c.Quantile, c.Window, ratio, s.tripWindow())
 	}
@@ -154,10 +154,7 @@ func lowerThreshold(a, b time.Duration) time.Duration {
 // normal.
 func (b *Breaker) slowEvidenceLocked(now time.Duration, c counts) Evidence {
 	e := Evidence{Rate: c.slowShare()}
-	var baseline latencyBaseline
-	if b.latency != nil {
-		baseline = b.latency.at(now)
-	}
+	baseline := b.latency.at(now)
 	if baseline.samples == 0 && b.settings.SlowCallThreshold == 0 {
 		return e // nothing can be slow
 	}

@@ -118,12 +118,10 @@ type Totals struct {
 
 // tally is what a breaker counts of its totals.
 type tally struct {
-	verdicts   [verdicts + 1]uint64 // by verdict, and released
-	slow       uint64
-	stale      uint64
-	opens      [CauseRampFailed + 1]uint64
-	recoveries uint64
-	timeIn     [states]time.Duration
+	verdicts [verdicts + 1]uint64 // by verdict, and released
+	slow     uint64
+	stale    uint64
+	timeIn   [states]time.Duration
 }
 
 // Snapshot returns one consistent cut: state, windows, baselines and totals as of
@@ -132,19 +130,20 @@ type tally struct {
 func (b *Breaker) Snapshot() Snapshot {
 	b.mustExist()
 	r := b.read()
-	at := r.timeOfDay()
+	at := b.timeOfDay(r)
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	now := b.readAtLocked(r)
+	trouble := b.troubleLocked()
 	s := Snapshot{
 		Name:             b.settings.Name,
 		At:               at,
 		State:            b.stateLocked(now),
 		Run:              b.run,
 		RunNeeded:        b.runNeededLocked(now),
-		ProbesInFlight:   b.probes.taken.Len(),
+		ProbesInFlight:   trouble.probes.taken.Len(),
 		ConsecutiveOpens: b.consecutiveOpens,
-		Last:             b.history.last(),
+		Last:             trouble.history.last(),
 		Totals:           b.totalsLocked(now),
 	}
 	if s.State != Closed {
@@ -159,13 +158,13 @@ func (b *Breaker) Snapshot() Snapshot {
 	}
 	s.NormalLatency, s.NormalLatencyKnown = b.normalLatencyLocked(now)
 	s.NormalFailureRate, s.NormalFailureRateKnown = b.errors.rate(now)
-	s.SlowThreshold = b.slowThresholdLocked(now)
+	s.SlowThreshold = lowerThreshold(b.settings.SlowCallThreshold, b.latency.at(now).threshold)
 	s.TripRatio = b.settings.FailureRatio
 	if point := s.FailureEvidence.TripPoint; point > 0 && (s.TripRatio == 0 || point < s.TripRatio) {
 		s.TripRatio = point
 	}
 	if s.State == Recovering {
-		s.AdmittedFraction = b.ramp.fraction(now)
+		s.AdmittedFraction = trouble.ramp.fraction(now)
 	}
 	if s.BreakKnown = s.State == Open || s.State == HalfOpen || s.State == Recovering; s.BreakKnown {
 		s.Break = b.breakLength
@@ -175,8 +174,9 @@ func (b *Breaker) Snapshot() Snapshot {
 
 func (b *Breaker) totalsLocked(now time.Duration) Totals {
 	v := &b.tally.verdicts
+	trouble := b.troubleLocked()
 	t := Totals{
-		Refused:    b.refused.Load(),
+		Refused:    trouble.refused.Load(),
 		OK:         v[OK],
 		Transient:  v[Transient],
 		Throttled:  v[Throttled],
@@ -185,14 +185,14 @@ func (b *Breaker) totalsLocked(now time.Duration) Totals {
 		Released:   v[released],
 		Slow:       b.tally.slow,
 		Stale:      b.tally.stale,
-		Opens:      make(map[Cause]uint64, len(b.tally.opens)),
-		Recoveries: b.tally.recoveries,
+		Opens:      make(map[Cause]uint64, len(trouble.opens)),
+		Recoveries: trouble.recoveries,
 		TimeIn:     make(map[State]time.Duration, states),
 	}
 	for _, n := range v {
 		t.Admitted += n
 	}
-	for cause, n := range b.tally.opens {
+	for cause, n := range trouble.opens {
 		if Cause(cause).opens() {
 			t.Opens[Cause(cause)] = n
 		}

@@ -61,8 +61,6 @@ const (
 
 	// CauseReset: any state to Closed, by Reset. Silent.
 	CauseReset
-
-	causes = iota
 )
 
 var causeNames = []string{

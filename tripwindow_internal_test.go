@@ -123,7 +123,7 @@ func TestTripWindowAgainstListOfSamples(t *testing.T) {
 func TestBucketsAreTenAndEndExactly(t *testing.T) {
 	// One sample each second, in buckets of one: a sample leaves when the tenth bucket
 	// after its own begins.
-	w := newBuckets(10 * time.Second)
+	w := testBuckets(10 * time.Second)
 	for i := range 25 {
 		w.add(time.Duration(i)*time.Second, false, false)
 		require.EqualValues(t, min(i+1, 10), w.at(time.Duration(i)*time.Second).calls, "second %d", i)
@@ -153,7 +153,7 @@ func TestBucketsSpans(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			w := newBuckets(tt.length)
+			w := testBuckets(tt.length)
 			w.add(tt.written, true, true)
 			require.Equal(t, counts{1, 1, 1}, w.at(tt.last))
 			require.Equal(t, counts{}, w.at(tt.beyond))
@@ -175,7 +175,7 @@ func TestBucketsIdleForManyRevolutions(t *testing.T) {
 			if idle > furthest/2/width {
 				continue
 			}
-			w := newBuckets(length)
+			w := testBuckets(length)
 			for i := range 10 {
 				w.add(time.Duration(i)*width, true, true)
 			}
@@ -188,35 +188,39 @@ func TestBucketsIdleForManyRevolutions(t *testing.T) {
 		}
 	}
 
-	w := newBuckets(1) // so narrow that the turns would not fit in 32 bits
+	w := testBuckets(1) // so narrow that the turns would not fit in 32 bits
 	w.add(0, true, true)
 	require.Equal(t, counts{}, w.at(furthest-1))
 	w.add(furthest-1, false, false)
 	require.Equal(t, counts{1, 0, 0}, w.at(furthest-1))
 }
 
+func testBuckets(length time.Duration) *buckets { return newTripWindow(length, 0).(*buckets) }
+
 func TestWindowReadMovesNothing(t *testing.T) {
-	w := newBuckets(10 * time.Second)
+	w := testBuckets(10 * time.Second)
 	ring := sampleRing{length: 10 * time.Second, ring: make([]sample, 5)}
 	for i := range 8 {
 		w.add(time.Duration(i)*time.Second, true, false)
-		ring.add(sample{time.Duration(i) * time.Second, true, false})
+		ring.add(time.Duration(i)*time.Second, true, false)
 	}
-	bucketsBefore, ringBefore := w, ring
+	bucketsBefore, ringBefore := *w, ring
+	bucketsBefore.slots = slices.Clone(w.slots)
+	bucketsBefore.slot = &bucketsBefore.slots[w.newest]
 	ringBefore.ring = slices.Clone(ring.ring)
 	for _, at := range []time.Duration{7 * time.Second, 12 * time.Second, time.Hour, furthest} {
 		w.at(at)
 		ring.at(at)
 	}
-	require.Equal(t, bucketsBefore, w)
+	require.Equal(t, bucketsBefore, *w)
 	require.Equal(t, ringBefore, ring)
 }
 
 func TestBucketsCountBeyond32Bits(t *testing.T) {
-	w := newBuckets(oneYear)
-	w.ring[0] = counts{math.MaxUint32, math.MaxUint32, math.MaxUint32}
+	w := testBuckets(oneYear)
+	w.slots[0] = counts{math.MaxUint32, math.MaxUint32, math.MaxUint32}
 	w.add(0, true, true)
-	w.ring[1] = counts{1, 1, 1}
+	w.slots[1] = counts{1, 1, 1}
 	const want = math.MaxUint32 + 2
 	require.Equal(t, counts{want, want, want}, w.at(0))
 }
@@ -247,7 +251,7 @@ func TestSampleRingBounds(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			ring := sampleRing{length: 10, ring: make([]sample, 3)}
 			for _, a := range tt.adds {
-				ring.add(sample{at: a.at, failed: a.failed})
+				ring.add(a.at, a.failed, false)
 			}
 			require.Equal(t, tt.want, ring.at(tt.at))
 		})

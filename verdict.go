@@ -98,13 +98,10 @@ type verdictError struct {
 func (e *verdictError) Unwrap() error    { return e.error }
 func (e *verdictError) Verdict() Verdict { return e.verdict }
 
-// judge turns an error into a verdict. Hurried reports that a Transient comes from
+// judge turns an error, which is not nil, into a verdict. Hurried reports that a Transient comes from
 // a deadline of the caller's own: whether the dependency had a fair chance is for
 // the record to say, which knows the normal latency.
 func (b *Breaker) judge(ctx context.Context, err error) (v Verdict, hurried bool) {
-	if err == nil {
-		return OK, false
-	}
 	if v, ok := carriedVerdict(err); ok {
 		return v, false
 	}

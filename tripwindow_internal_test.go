@@ -153,17 +153,19 @@ func TestBucketsSpans(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			w := testBuckets(tt.length)
-			w.add(tt.written, true, true)
-			require.Equal(t, counts{1, 1, 1}, w.at(tt.last))
-			require.Equal(t, counts{}, w.at(tt.beyond))
-
-			// The same on write, which brings a sample of its own.
-			early, late := w, w
-			early.add(tt.last, false, false)
-			require.Equal(t, counts{2, 1, 1}, early.at(tt.last))
-			late.add(tt.beyond, false, false)
-			require.Equal(t, counts{1, 0, 0}, late.at(tt.beyond))
+			for _, write := range []bool{false, true} {
+				early, late := testBuckets(tt.length), testBuckets(tt.length)
+				early.add(tt.written, true, true)
+				late.add(tt.written, true, true)
+				own := counts{}
+				if write { // which brings a sample of its own
+					early.add(tt.last, false, false)
+					late.add(tt.beyond, false, false)
+					own.calls = 1
+				}
+				require.Equal(t, counts{own.calls + 1, 1, 1}, early.at(tt.last), "write: %v", write)
+				require.Equal(t, own, late.at(tt.beyond), "write: %v", write)
+			}
 		})
 	}
 }

@@ -14,7 +14,7 @@ import (
 func TestFailuresAbove(t *testing.T) {
 	for _, multiple := range []float64{above1, 1.5, 5, 1e6, math.MaxFloat64} {
 		require.Equal(t,
-			breaker.Failures{Multiple: multiple, Window: 5 * time.Minute, MinimumSamples: 100, Floor: 0.05},
+			breaker.Failures{Multiple: multiple, Window: 5 * time.Minute, MinimumSamples: 100, Floor: 0.05, FalseAlarm: 5e-5},
 			breaker.FailuresAbove(multiple))
 	}
 	require.Equal(t, &breaker.SettingsError{Problems: []string{"Failures.Multiple must not be 0"}},
@@ -37,11 +37,12 @@ func TestFailuresMultiple(t *testing.T) {
 func TestFailuresOffStandsAlone(t *testing.T) {
 	require.Empty(t, problems(t, breaker.Settings{Failures: breaker.Failures{Off: true}}))
 	for want, f := range map[string]breaker.Failures{
-		"{Off:true Multiple:5 Window:0s MinimumSamples:0 Floor:0}":    {Multiple: 5},
-		"{Off:true Multiple:NaN Window:0s MinimumSamples:0 Floor:0}":  {Multiple: nan},
-		"{Off:true Multiple:0 Window:1ns MinimumSamples:0 Floor:0}":   {Window: 1},
-		"{Off:true Multiple:0 Window:0s MinimumSamples:1 Floor:0}":    {MinimumSamples: 1},
-		"{Off:true Multiple:0 Window:0s MinimumSamples:0 Floor:0.05}": {Floor: 0.05},
+		"{Off:true Multiple:5 Window:0s MinimumSamples:0 Floor:0 FalseAlarm:0}":    {Multiple: 5},
+		"{Off:true Multiple:NaN Window:0s MinimumSamples:0 Floor:0 FalseAlarm:0}":  {Multiple: nan},
+		"{Off:true Multiple:0 Window:1ns MinimumSamples:0 Floor:0 FalseAlarm:0}":   {Window: 1},
+		"{Off:true Multiple:0 Window:0s MinimumSamples:1 Floor:0 FalseAlarm:0}":    {MinimumSamples: 1},
+		"{Off:true Multiple:0 Window:0s MinimumSamples:0 Floor:0.05 FalseAlarm:0}": {Floor: 0.05},
+		"{Off:true Multiple:0 Window:0s MinimumSamples:0 Floor:0 FalseAlarm:1}":    {FalseAlarm: 1},
 	} {
 		f.Off = true
 		require.Equal(t, []string{"Failures.Off must stand alone, got " + want}, problems(t, breaker.Settings{Failures: f}))
@@ -51,35 +52,37 @@ func TestFailuresOffStandsAlone(t *testing.T) {
 // An outage of age t raises the baseline to t/Window: the trip point reaches 1 after
 // Window/Multiple, which must be twice the trip window or more.
 func TestFailuresRace(t *testing.T) {
-	const lost = "Failures.Window / Failures.Multiple must be at least 2 * TripWindow (%s), or the baseline learns an outage before the window shows it, got %s: raise Failures.Window, or lower Failures.Multiple or TripWindow"
+	const lost = "Failures.Window / Failures.Multiple must be at least 2 * TripWindow, or the baseline learns an outage before the window shows it, got %s against 2 * %s: raise Failures.Window, or lower Failures.Multiple or TripWindow"
 	for _, c := range []struct {
 		failures   breaker.Failures
 		tripWindow time.Duration
-		need, got  string // of the message, where the race is lost
+		got, need  string // of the message, where the race is lost
 	}{
 		{failures: breaker.FailuresAbove(5)},
 		{failures: breaker.Failures{Window: 5 * time.Minute}},
-		{failures: breaker.Failures{Window: 5*time.Minute - 1}, need: "1m0s", got: "4m59.999999999s / 5"},
-		{failures: breaker.Failures{Window: 5 * time.Minute}, tripWindow: 30*time.Second + 1, need: "1m0.000000002s", got: "5m0s / 5"},
+		{failures: breaker.Failures{Window: 5*time.Minute - 1}, got: "4m59.999999999s / 5", need: "30s"},
+		{failures: breaker.Failures{Window: 5 * time.Minute}, tripWindow: 30*time.Second + 1, got: "5m0s / 5", need: "30.000000001s"},
 		{failures: breaker.Failures{Multiple: above1}},
-		{failures: breaker.Failures{Multiple: 5.000001}, need: "1m0s", got: "5m0s / 5.000001"},
-		{failures: breaker.FailuresAbove(10), need: "1m0s", got: "5m0s / 10"},
+		{failures: breaker.Failures{Multiple: 5.000001}, got: "5m0s / 5.000001", need: "30s"},
+		{failures: breaker.FailuresAbove(10), got: "5m0s / 10", need: "30s"},
 		{failures: breaker.Failures{Multiple: 10, Window: 10 * time.Minute}},
 		{failures: breaker.Failures{Multiple: 2, Window: 4 * time.Second}, tripWindow: time.Second},
-		{failures: breaker.Failures{Multiple: 2, Window: 4*time.Second - 1}, tripWindow: time.Second, need: "2s", got: "3.999999999s / 2"},
-		{failures: breaker.Failures{Multiple: 2, Window: 4 * time.Second}, tripWindow: time.Second + 1, need: "2.000000002s", got: "4s / 2"},
+		{failures: breaker.Failures{Multiple: 2, Window: 4*time.Second - 1}, tripWindow: time.Second, got: "3.999999999s / 2", need: "1s"},
+		{failures: breaker.Failures{Multiple: 2, Window: 4 * time.Second}, tripWindow: time.Second + 1, got: "4s / 2", need: "1.000000001s"},
 		{failures: breaker.Failures{Window: longest}, tripWindow: 24 * time.Hour},
-		{failures: breaker.Failures{Multiple: math.MaxFloat64, Window: longest}, tripWindow: 1, need: "2ns", got: "2562047h47m16.854775807s / 1.7976931348623157e+308"},
+		{failures: breaker.Failures{Multiple: math.MaxFloat64, Window: longest}, tripWindow: 1, got: "2562047h47m16.854775807s / 1.7976931348623157e+308", need: "1ns"},
+		{failures: breaker.FailuresAbove(5), tripWindow: longest, got: "5m0s / 5", need: "2562047h47m16.854775807s"}, // twice as much is no duration
 
-		// Any one field makes it written, and the window is no longer derived.
-		{failures: breaker.Failures{Multiple: 5}, tripWindow: 31 * time.Second, need: "1m2s", got: "5m0s / 5"},
-		{failures: breaker.Failures{MinimumSamples: 100}, tripWindow: 31 * time.Second, need: "1m2s", got: "5m0s / 5"},
-		{failures: breaker.Failures{Floor: 0.05}, tripWindow: 31 * time.Second, need: "1m2s", got: "5m0s / 5"},
+		// Any one field but FalseAlarm makes it written, and the window is no longer derived.
+		{failures: breaker.Failures{Multiple: 5}, tripWindow: 31 * time.Second, got: "5m0s / 5", need: "31s"},
+		{failures: breaker.Failures{MinimumSamples: 100}, tripWindow: 31 * time.Second, got: "5m0s / 5", need: "31s"},
+		{failures: breaker.Failures{Floor: 0.05}, tripWindow: 31 * time.Second, got: "5m0s / 5", need: "31s"},
+		{failures: breaker.Failures{FalseAlarm: 5e-5}, tripWindow: 31 * time.Second},
 	} {
 		s := breaker.Settings{Failures: c.failures, TripWindow: c.tripWindow}
 		var want []string
-		if c.need != "" {
-			want = []string{fmt.Sprintf(lost, c.need, c.got)}
+		if c.got != "" {
+			want = []string{fmt.Sprintf(lost, c.got, c.need)}
 		}
 		require.Equal(t, want, problems(t, s), "%+v", s)
 	}
@@ -88,7 +91,6 @@ func TestFailuresRace(t *testing.T) {
 // A race that is just won in decimals, as people write them, must not be lost by how a
 // float rounds.
 func TestFailuresRaceInDecimals(t *testing.T) {
-	t.Skip("defect: 66 s / 1.1 is refused for less than 60 s, as are 37 of the 990 multiples below")
 	for tenths := 11; tenths <= 1000; tenths++ {
 		s := breaker.Settings{
 			TripWindow: 30 * time.Second,
@@ -100,19 +102,13 @@ func TestFailuresRaceInDecimals(t *testing.T) {
 	}
 }
 
-func TestFailuresRaceOfTheLongestWindow(t *testing.T) {
-	t.Skip("defect: twice a TripWindow above 146 years overflows, and the message asks for a negative duration")
-	found := problems(t, breaker.Settings{TripWindow: longest, Failures: breaker.FailuresAbove(5)})
-	require.Len(t, found, 1)
-	require.NotContains(t, found[0], "-")
-}
-
 func TestFailuresPartlyWritten(t *testing.T) {
 	for _, c := range []struct{ given, want breaker.Failures }{
-		{breaker.Failures{Multiple: 3}, breaker.Failures{Multiple: 3, Window: 5 * time.Minute, MinimumSamples: 100, Floor: 0.05}},
-		{breaker.Failures{Window: time.Hour}, breaker.Failures{Multiple: 5, Window: time.Hour, MinimumSamples: 100, Floor: 0.05}},
-		{breaker.Failures{MinimumSamples: 7}, breaker.Failures{Multiple: 5, Window: 5 * time.Minute, MinimumSamples: 7, Floor: 0.05}},
-		{breaker.Failures{Floor: 1}, breaker.Failures{Multiple: 5, Window: 5 * time.Minute, MinimumSamples: 100, Floor: 1}},
+		{breaker.Failures{Multiple: 3}, breaker.Failures{Multiple: 3, Window: 5 * time.Minute, MinimumSamples: 100, Floor: 0.05, FalseAlarm: 5e-5}},
+		{breaker.Failures{Window: time.Hour}, breaker.Failures{Multiple: 5, Window: time.Hour, MinimumSamples: 100, Floor: 0.05, FalseAlarm: 5e-5}},
+		{breaker.Failures{MinimumSamples: 7}, breaker.Failures{Multiple: 5, Window: 5 * time.Minute, MinimumSamples: 7, Floor: 0.05, FalseAlarm: 5e-5}},
+		{breaker.Failures{Floor: 1}, breaker.Failures{Multiple: 5, Window: 5 * time.Minute, MinimumSamples: 100, Floor: 1, FalseAlarm: 5e-5}},
+		{breaker.Failures{FalseAlarm: 1}, breaker.Failures{Multiple: 5, Window: 5 * time.Minute, MinimumSamples: 100, Floor: 0.05, FalseAlarm: 1}},
 	} {
 		require.Equal(t, c.want, breaker.MustNew(breaker.Settings{Failures: c.given}).Effective().Failures)
 	}

@@ -107,6 +107,8 @@ func TestRatios(t *testing.T) {
 		{"FailureRatio", func(s *breaker.Settings, r float64) { s.FailureRatio = r }},
 		{"SlowCallRatio", func(s *breaker.Settings, r float64) { s.SlowCallRatio = r }},
 		{"Failures.Floor", func(s *breaker.Settings, r float64) { s.Failures.Floor = r }},
+		{"Failures.FalseAlarm", func(s *breaker.Settings, r float64) { s.Failures.FalseAlarm = r }},
+		{"SlowCalls.FalseAlarm", func(s *breaker.Settings, r float64) { s.SlowCalls.FalseAlarm = r }},
 	} {
 		r.accepts(t, 0, tiny, 0.07, below1, 1)
 		r.refuses(t, "be in (0, 1]", -tiny, -0.5, -1, above1, 50, nan, inf, -inf)
@@ -156,13 +158,14 @@ func TestFieldsThatMustFit(t *testing.T) {
 		"adaptive off":                       {breaker.Settings{DisableAdaptive: true}, nil},
 		"adaptive off, both trips off":       {breaker.Settings{DisableAdaptive: true, Failures: breaker.Failures{Off: true}, SlowCalls: breaker.SlowCalls{Off: true}}, nil},
 		"adaptive off, constants":            {breaker.Settings{DisableAdaptive: true, FailureRatio: 0.5, SlowCallThreshold: time.Second, SlowCallRatio: 1}, nil},
+		"adaptive off, rare false alarms":    {breaker.Settings{DisableAdaptive: true, Failures: breaker.Failures{FalseAlarm: 0.01}, SlowCalls: breaker.SlowCalls{FalseAlarm: 0.02}}, nil},
 		"adaptive off, a long trip window":   {breaker.Settings{DisableAdaptive: true, TripWindow: 24 * time.Hour}, nil},
 		"both trips off, a long trip window": {breaker.Settings{Failures: breaker.Failures{Off: true}, SlowCalls: breaker.SlowCalls{Off: true}, TripWindow: longest}, nil},
 		"adaptive off, trips written": {
 			breaker.Settings{DisableAdaptive: true, Failures: breaker.FailuresAbove(5), SlowCalls: breaker.SlowCalls{Multiple: 3}},
 			[]string{
-				"DisableAdaptive turns Failures off, got DisableAdaptive with Failures {Off:false Multiple:5 Window:5m0s MinimumSamples:100 Floor:0.05}: keep one of the two",
-				"DisableAdaptive turns SlowCalls off, got DisableAdaptive with SlowCalls {Off:false Multiple:3 Quantile:0 Window:0s MinimumSamples:0}: keep one of the two",
+				"DisableAdaptive turns Failures off, got DisableAdaptive with Failures {Off:false Multiple:5 Window:5m0s MinimumSamples:100 Floor:0.05 FalseAlarm:5e-05}: keep one of the two",
+				"DisableAdaptive turns SlowCalls off, got DisableAdaptive with SlowCalls {Off:false Multiple:3 Quantile:0 Window:0s MinimumSamples:0 FalseAlarm:0}: keep one of the two",
 			},
 		},
 	} {
@@ -178,6 +181,7 @@ func TestAllProblemsAtOnce(t *testing.T) {
 		"Failures.Window must not be negative, got -2ns",
 		"Failures.MinimumSamples must not be negative, got -3",
 		"Failures.Floor must be in (0, 1], got -0.5",
+		"Failures.FalseAlarm must be in (0, 1], got -0.25",
 		"MinimumCalls must not be negative, got -4",
 		"TripWindow must not be negative, got -5ns",
 		"TripCalls must not be negative, got -6",
@@ -186,6 +190,7 @@ func TestAllProblemsAtOnce(t *testing.T) {
 		"SlowCalls.Quantile must be in (0, 0.5], got 0.99",
 		"SlowCalls.Window must not be negative, got -8ns",
 		"SlowCalls.MinimumSamples must not be negative, got -9",
+		"SlowCalls.FalseAlarm must be in (0, 1], got +Inf",
 		"SlowCallRatio must be in (0, 1], got 2",
 		"BreakDuration must not be negative, got -10ns",
 		"MaximumBreakDuration must not be negative, got -11ns",
@@ -200,12 +205,12 @@ func TestAllProblemsAtOnce(t *testing.T) {
 	}, problems(t, breaker.Settings{
 		ConsecutiveFailures:  -1,
 		FailureRatio:         1.5,
-		Failures:             breaker.Failures{Multiple: 1, Window: -2, MinimumSamples: -3, Floor: -0.5},
+		Failures:             breaker.Failures{Multiple: 1, Window: -2, MinimumSamples: -3, Floor: -0.5, FalseAlarm: -0.25},
 		MinimumCalls:         -4,
 		TripWindow:           -5,
 		TripCalls:            -6,
 		SlowCallThreshold:    -7,
-		SlowCalls:            breaker.SlowCalls{Multiple: nan, Quantile: 0.99, Window: -8, MinimumSamples: -9},
+		SlowCalls:            breaker.SlowCalls{Multiple: nan, Quantile: 0.99, Window: -8, MinimumSamples: -9, FalseAlarm: inf},
 		SlowCallRatio:        2,
 		BreakDuration:        -10,
 		MaximumBreakDuration: -11,
@@ -249,10 +254,10 @@ func TestEffectiveDefaults(t *testing.T) {
 	require.Equal(t, breaker.Settings{
 		Name:                 "db",
 		ConsecutiveFailures:  5,
-		Failures:             breaker.Failures{Multiple: 5, Window: 5 * time.Minute, MinimumSamples: 100, Floor: 0.05},
+		Failures:             breaker.Failures{Multiple: 5, Window: 5 * time.Minute, MinimumSamples: 100, Floor: 0.05, FalseAlarm: 5e-5},
 		MinimumCalls:         20,
 		TripWindow:           30 * time.Second,
-		SlowCalls:            breaker.SlowCalls{Multiple: 3, Quantile: 0.5, Window: 5 * time.Minute, MinimumSamples: 20},
+		SlowCalls:            breaker.SlowCalls{Multiple: 3, Quantile: 0.5, Window: 5 * time.Minute, MinimumSamples: 20, FalseAlarm: 5e-5},
 		SlowCallRatio:        0.5,
 		BreakDuration:        15 * time.Second,
 		MaximumBreakDuration: 2 * time.Minute,
@@ -290,6 +295,20 @@ func TestEffectiveDerivedValues(t *testing.T) {
 		"slow calls off": {
 			breaker.Settings{SlowCalls: breaker.SlowCalls{Off: true}},
 			func(s *breaker.Settings) { s.SlowCalls = breaker.SlowCalls{Off: true} },
+		},
+		"rare false alarms": { // written alone, they leave the windows derived
+			breaker.Settings{TripWindow: 3 * time.Minute, Failures: breaker.Failures{FalseAlarm: 0.01}, SlowCalls: breaker.SlowCalls{FalseAlarm: 0.02}},
+			func(s *breaker.Settings) {
+				s.TripWindow = 3 * time.Minute
+				s.Failures.Window, s.Failures.FalseAlarm = 30*time.Minute+time.Second, 0.01
+				s.SlowCalls.Window, s.SlowCalls.FalseAlarm = 6*time.Minute+time.Second, 0.02
+			},
+		},
+		"rare false alarms, a trip window of a day": {
+			breaker.Settings{TripWindow: 24 * time.Hour, Failures: breaker.Failures{FalseAlarm: 0.01}, SlowCalls: breaker.SlowCalls{FalseAlarm: 0.02}},
+			func(s *breaker.Settings) {
+				s.TripWindow, s.Failures, s.SlowCalls = 24*time.Hour, breaker.Failures{Off: true}, breaker.SlowCalls{Off: true}
+			},
 		},
 		"few last calls": {
 			breaker.Settings{TripCalls: 19},
@@ -337,12 +356,12 @@ var written = breaker.Settings{
 	Name:                 "db",
 	ConsecutiveFailures:  7,
 	FailureRatio:         0.25,
-	Failures:             breaker.Failures{Multiple: 4, Window: 10 * time.Minute, MinimumSamples: 50, Floor: 0.1},
+	Failures:             breaker.Failures{Multiple: 4, Window: 10 * time.Minute, MinimumSamples: 50, Floor: 0.1, FalseAlarm: 0.01},
 	MinimumCalls:         10,
 	TripWindow:           time.Minute,
 	TripCalls:            40,
 	SlowCallThreshold:    time.Second,
-	SlowCalls:            breaker.SlowCalls{Multiple: 2, Quantile: 0.25, Window: 10 * time.Minute, MinimumSamples: 30},
+	SlowCalls:            breaker.SlowCalls{Multiple: 2, Quantile: 0.25, Window: 10 * time.Minute, MinimumSamples: 30, FalseAlarm: 0.02},
 	SlowCallRatio:        0.75,
 	BreakDuration:        2 * time.Second,
 	MaximumBreakDuration: 3 * time.Second,

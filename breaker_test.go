@@ -61,15 +61,16 @@ func TestProbeSuccessesClose(t *testing.T) {
 }
 
 // A baseline of a thousand good calls, out of the trip window by the time that the
-// others come.
+// others come. By the plain rules.
 var (
-	longMemory = breaker.Settings{
+	longMemory = withoutChance(breaker.Settings{
+		Name:                "db",
 		ConsecutiveFailures: 7,
 		MinimumCalls:        10,
 		TripWindow:          10 * sec,
 		Failures:            breaker.Failures{Multiple: 5, Window: 5 * time.Minute, MinimumSamples: 100},
 		SlowCalls:           breaker.SlowCalls{Multiple: 3, Window: 5 * time.Minute},
-	}
+	})
 	learn = ok(1000)
 )
 

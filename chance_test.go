@@ -15,14 +15,6 @@ import (
 
 var fullChance = flag.Bool("chance", false, "drive steady loads for their full lengths, fourteen days for most")
 
-// withoutChance turns the rules about chance off and leaves the ratios.
-func withoutChance(s breaker.Settings) breaker.Settings {
-	s.ConsecutiveFailures = 5
-	s.Failures = breaker.Failures{FalseAlarm: 1}
-	s.SlowCalls = breaker.SlowCalls{FalseAlarm: 1}
-	return s
-}
-
 // handClock is a clock for one goroutine: a field that the traffic sets.
 type handClock struct{ now time.Time }
 

@@ -9,10 +9,11 @@ import (
 	"github.com/normal-go/breaker"
 )
 
-// relative are settings with the default relative failure trip alone, out of the way of a
-// run: a baseline of 5 min in buckets of 30 s, known from 100 outcomes on.
-func relative() breaker.Settings {
-	return breaker.Settings{ConsecutiveFailures: 1_000_000, SlowCalls: breaker.SlowCalls{Off: true}}
+// relative are settings with a relative failure trip alone, by the plain rules and out of
+// the way of a run. The default has a baseline of 5 min in buckets of 30 s, known from 100
+// outcomes on.
+func relative(f breaker.Failures) breaker.Settings {
+	return withoutChance(breaker.Settings{ConsecutiveFailures: 1_000_000, Failures: f, SlowCalls: breaker.SlowCalls{Off: true}})
 }
 
 // normalFailures requires the normal failure rate, as failures of so many outcomes.
@@ -33,7 +34,7 @@ func noNormalFailures(r *rig) {
 }
 
 func TestRelativeTripNeedsTwoFailures(t *testing.T) {
-	r := newRig(t, relative())
+	r := newRig(t, relative(breaker.Failures{}))
 	r.run(
 		step{at: 0, do: ok(1000), want: breaker.Closed},
 		step{at: 1 * time.Minute, do: ok(19), want: breaker.Closed},
@@ -44,7 +45,7 @@ func TestRelativeTripNeedsTwoFailures(t *testing.T) {
 	require.Equal(t, []breaker.Cause{breaker.CauseRelativeFailures}, r.causes())
 
 	// An absolute ratio is not held to two.
-	s := relative()
+	s := relative(breaker.Failures{})
 	s.FailureRatio = 0.05
 	r = newRig(t, s)
 	r.run(
@@ -66,9 +67,7 @@ func TestRelativeTripIsArmedAtMinimumSamples(t *testing.T) {
 		{50, 30, breaker.Open},
 		{1, 0, breaker.Closed}, // all that is known is the outage itself, and twice 50 % is out of reach
 	} {
-		s := relative()
-		s.Failures = breaker.Failures{Multiple: 2, MinimumSamples: tt.minimum}
-		r := newRig(t, s)
+		r := newRig(t, relative(breaker.Failures{Multiple: 2, MinimumSamples: tt.minimum}))
 		r.run(
 			step{at: 0, do: ok(tt.before), want: breaker.Closed},
 			step{at: 1 * time.Minute, do: ok(10), want: breaker.Closed},
@@ -79,7 +78,7 @@ func TestRelativeTripIsArmedAtMinimumSamples(t *testing.T) {
 }
 
 func TestRelativeTripNeedsMinimumCalls(t *testing.T) {
-	r := newRig(t, relative())
+	r := newRig(t, relative(breaker.Failures{}))
 	r.run(
 		step{at: 0, do: ok(1000), want: breaker.Closed},
 		step{at: 1 * time.Minute, do: fail(19), want: breaker.Closed},
@@ -112,8 +111,8 @@ func TestRelativeTripPoint(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			for _, failures := range []int{tt.trips - 1, tt.trips} {
-				s := relative()
-				s.Failures, s.FailureRatio, s.MinimumCalls = tt.failures, tt.ratio, 100
+				s := relative(tt.failures)
+				s.FailureRatio, s.MinimumCalls = tt.ratio, 100
 				r := newRig(t, s)
 				all(ok(1000-tt.normal), fail(tt.normal))(r)
 				r.at(1 * time.Minute)
@@ -132,13 +131,13 @@ func TestRelativeTripPoint(t *testing.T) {
 }
 
 func TestTripRatioUnknown(t *testing.T) {
-	r := newRig(t, relative())
+	r := newRig(t, relative(breaker.Failures{}))
 	ok(99)(r)
 	require.Zero(t, r.Snapshot().TripRatio, "nothing is normal yet")
 	ok(1)(r)
 	require.Equal(t, 0.05, r.Snapshot().TripRatio)
 
-	s := relative()
+	s := relative(breaker.Failures{})
 	s.FailureRatio = 0.5
 	r = newRig(t, s)
 	require.Equal(t, 0.5, r.Snapshot().TripRatio)
@@ -148,7 +147,7 @@ func TestTripRatioUnknown(t *testing.T) {
 
 // TestOneOutcomeReachesEveryTrip reaches every trip with the same outcome, the twentieth in the window.
 func TestOneOutcomeReachesEveryTrip(t *testing.T) {
-	full := breaker.Settings{ConsecutiveFailures: 5, FailureRatio: 0.25, SlowCallRatio: 0.75}
+	full := withoutChance(breaker.Settings{FailureRatio: 0.25, SlowCallRatio: 0.75})
 	noRun := full
 	noRun.ConsecutiveFailures = 6
 	noRatio := noRun
@@ -178,14 +177,10 @@ func TestOneOutcomeReachesEveryTrip(t *testing.T) {
 }
 
 func TestErrorBaselineIsFedByEvidenceAlone(t *testing.T) {
-	r := newRig(t, breaker.Settings{
-		ConsecutiveFailures: 3,
-		Failures:            breaker.Failures{MinimumSamples: 1},
-		SlowCalls:           breaker.SlowCalls{Off: true},
-		ProbeSuccesses:      1,
-		HalfOpenProbes:      2,
-		Recovery:            breaker.Recovery{InitialFraction: 0.5},
-	})
+	s := relative(breaker.Failures{MinimumSamples: 1})
+	s.ConsecutiveFailures, s.ProbeSuccesses, s.HalfOpenProbes = 3, 1, 2
+	s.Recovery = breaker.Recovery{InitialFraction: 0.5}
+	r := newRig(t, s)
 	noEvidence := all(
 		calls(1, breaker.Throttled, 0), calls(1, breaker.Permanent, 0), calls(1, breaker.Canceled, 0),
 		calls(1, breaker.Verdict(99), 0), start("released"), release("released"),
@@ -220,7 +215,7 @@ func TestErrorBaselineIsFedByEvidenceAlone(t *testing.T) {
 }
 
 func TestErrorBaselineOutlivesEveryTransition(t *testing.T) {
-	s := relative()
+	s := relative(breaker.Failures{})
 	s.ConsecutiveFailures = 5
 	r := newRig(t, s)
 	r.run(
@@ -237,7 +232,7 @@ func TestErrorBaselineOutlivesEveryTransition(t *testing.T) {
 }
 
 func TestErrorBaselineDecaysWhenRead(t *testing.T) {
-	r := newRig(t, relative())
+	r := newRig(t, relative(breaker.Failures{}))
 	r.run(
 		step{at: 0, do: all(ok(39), fail(1), noNormalFailures), want: breaker.Closed},
 		step{at: 30*time.Second - 1, do: all(ok(59), noNormalFailures), want: breaker.Closed},
@@ -255,7 +250,7 @@ func TestErrorBaselineDecaysWhenRead(t *testing.T) {
 
 func TestRelativeTripIsDisarmedByAnIdleWindow(t *testing.T) {
 	for _, idle := range []time.Duration{5 * time.Minute, 10 * time.Minute, 1001 * time.Hour} {
-		r := newRig(t, relative())
+		r := newRig(t, relative(breaker.Failures{}))
 		r.run(
 			step{at: 0, do: all(ok(1000), normalFailures(0, 1000)), want: breaker.Closed},
 			step{at: 5*time.Minute - 1, do: normalFailures(0, 1000), want: breaker.Closed},

@@ -129,17 +129,23 @@ func TestFailureEvidence(t *testing.T) {
 	fail(2)(r)
 	const p0 = (20 + 0.5) / (1000 + 1)
 	const q = 2.0 / 12
-	want := breaker.Evidence{
+	s := r.Snapshot()
+	requireEvidence(t, breaker.Evidence{
 		Rate:           q,
 		TripPoint:      5 * p0,
 		Reference:      p0,
 		ReferenceKnown: true,
-		Surprise:       12 * (q*math.Log(q/p0) + (1-q)*math.Log((1-q)/(1-p0))),
+		Surprise:       nats(12, q, p0),
 		Required:       -math.Log(5e-5),
-	}
-	s := r.Snapshot()
-	requireEvidence(t, want, s.FailureEvidence)
+	}, s.FailureEvidence)
 	require.Equal(t, s.FailureEvidence.TripPoint, s.TripRatio)
+
+	// Where chance is not asked, the window is part of the baseline, and there is no more to
+	// weigh.
+	r = newRig(t, breaker.Settings{Failures: breaker.Failures{FalseAlarm: 1}})
+	past(1000, 50)(r)
+	all(ok(10), fail(2))(r)
+	requireEvidence(t, breaker.Evidence{Rate: q, TripPoint: 5 * 22.0 / 1012}, r.Snapshot().FailureEvidence)
 
 	// 65 % of the window is the head-room of a dependency that normally fails 30 %.
 	r = newRig(t, breaker.Settings{FailureRatio: 0.5})
@@ -147,6 +153,11 @@ func TestFailureEvidence(t *testing.T) {
 	s = r.Snapshot()
 	require.InDelta(t, (1+333.5/1001)/2, s.FailureEvidence.TripPoint, 1e-12)
 	require.Equal(t, 0.5, s.TripRatio, "FailureRatio stays the ceiling")
+}
+
+// nats is how improbable a rate of q in n calls is, where p is normal.
+func nats(n, q, p float64) float64 {
+	return n * (q*math.Log(q/p) + (1-q)*math.Log((1-q)/(1-p)))
 }
 
 func requireEvidence(t *testing.T, want, got breaker.Evidence) {
@@ -308,45 +319,6 @@ func TestRampRemembersWhatWasNormalBeforeTheTrouble(t *testing.T) {
 	}
 	attempt.Record(breaker.Transient, 0)
 	require.Equal(t, breaker.Open, r.State(), "nobody knows what is normal")
-}
-
-func TestTransitionTellsTheEvidence(t *testing.T) {
-	r := newRig(t, breaker.Settings{Name: "db"})
-	past(2000, 100)(r)
-	all(ok(33), fail(4), ok(1), fail(2))(r)
-	last := r.told[0]
-	require.Equal(t, breaker.CauseRelativeFailures, last.Cause)
-	require.Equal(t, `"db" closed -> open: relative-failures, 6 of 40 failed, normally 1 %, chance below 1 in 10^4, break 15s`, last.String())
-	text, err := json.Marshal(last)
-	require.NoError(t, err)
-	require.Contains(t, string(text), `"failure_evidence":{"rate":0.15,"trip_point":0.05`)
-	require.Contains(t, string(text), `"run":2,"run_needed":5`)
-}
-
-// Setting FalseAlarm alone is no reason to take the rest as written.
-func TestFalseAlarmAloneIsNotWritten(t *testing.T) {
-	s := breaker.Settings{
-		TripWindow:      2 * time.Minute,
-		DisableAdaptive: true,
-		Failures:        breaker.Failures{FalseAlarm: 0.01},
-		SlowCalls:       breaker.SlowCalls{FalseAlarm: 0.02},
-	}
-	require.NoError(t, s.Validate(), "beside DisableAdaptive")
-	s.DisableAdaptive = false
-	b, err := breaker.New(s)
-	require.NoError(t, err)
-	e := b.Effective()
-	require.Equal(t, breaker.Failures{Multiple: 5, Window: 20*time.Minute + time.Second, MinimumSamples: 100, Floor: 0.05, FalseAlarm: 0.01}, e.Failures)
-	require.Equal(t, breaker.SlowCalls{Multiple: 3, Quantile: 0.5, Window: 5 * time.Minute, MinimumSamples: 20, FalseAlarm: 0.02}, e.SlowCalls)
-
-	for _, bad := range []float64{-1, 1.01, math.NaN(), math.Inf(1)} {
-		s = breaker.Settings{Failures: breaker.Failures{FalseAlarm: bad}, SlowCalls: breaker.SlowCalls{FalseAlarm: bad}}
-		var problems *breaker.SettingsError
-		require.ErrorAs(t, s.Validate(), &problems, "%v", bad)
-		require.Len(t, problems.Problems, 2)
-		require.Contains(t, problems.Problems[0], "Failures.FalseAlarm must be in (0, 1]")
-		require.Contains(t, problems.Problems[1], "SlowCalls.FalseAlarm must be in (0, 1]")
-	}
 }
 
 func TestEvidenceJSON(t *testing.T) {

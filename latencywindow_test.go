@@ -128,15 +128,20 @@ func TestHugeDurationsAreClamped(t *testing.T) {
 	all(calls(20, breaker.OK, math.MaxInt64), normalLatency(268_435_456*time.Microsecond))(r)
 }
 
-func TestNormalLatencyIsKeptForASlice(t *testing.T) {
+func TestNormalLatencyIsKeptForASliceOrUntilTheSamplesDouble(t *testing.T) {
 	r := newRig(t, brownout(breaker.SlowCalls{})) // slices of 75 s
 	r.run(
 		step{at: 0, do: all(ok(20), normalLatency(of10)), want: breaker.Closed},
-		step{at: 75*time.Second - 1, do: all(judged(100, 100*ms, true), normalLatency(of10)), want: breaker.Closed},
-		step{at: 75 * time.Second, do: normalLatency(of100), want: breaker.Closed}, // as a read finds it
+		step{at: 75*time.Second - 1, do: all(judged(19, 100*ms, true), normalLatency(of10)), want: breaker.Closed},
+		// Computed at 40 samples, half of which are still of 10 ms, and at 80.
+		step{at: 75*time.Second - 1, do: all(judged(40, 100*ms, true), normalLatency(of10)), want: breaker.Closed},
+		step{at: 75*time.Second - 1, do: all(judged(1, 100*ms, false), normalLatency(of100)), want: breaker.Closed},
+
+		// From the next slice on, at the 81 of its first call and again at 162.
 		step{at: 75 * time.Second, do: all(judged(1, 100*ms, false), normalLatency(of100)), want: breaker.Closed},
-		step{at: 75 * time.Second, do: all(ok(200), normalLatency(of100)), want: breaker.Closed},
+		step{at: 75 * time.Second, do: all(ok(79), normalLatency(of100)), want: breaker.Closed},
 		step{at: 150*time.Second - 1, do: all(judged(1, 100*ms, false), normalLatency(of100)), want: breaker.Closed},
+		step{at: 150 * time.Second, do: normalLatency(of10), want: breaker.Closed}, // as a read finds it
 		step{at: 150 * time.Second, do: all(judged(1, 100*ms, true), normalLatency(of10)), want: breaker.Closed},
 	)
 }

@@ -1,6 +1,7 @@
 package breaker_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"testing"
@@ -51,6 +52,19 @@ func newRig(t *testing.T, s breaker.Settings) *rig {
 
 // at moves the clock to an instant, counted from when the breaker was built.
 func (r *rig) at(d time.Duration) { r.clock.Set(r.born.Add(d)) }
+
+// withoutChance turns the rules about chance off and leaves the plain ones: the ratios, and
+// a run of five unless another is written.
+func withoutChance(s breaker.Settings) breaker.Settings {
+	s.ConsecutiveFailures = cmp.Or(s.ConsecutiveFailures, 5)
+	if !s.Failures.Off {
+		s.Failures.FalseAlarm = 1
+	}
+	if !s.SlowCalls.Off {
+		s.SlowCalls.FalseAlarm = 1
+	}
+	return s
+}
 
 type action func(*rig)
 

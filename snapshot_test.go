@@ -3,6 +3,7 @@ package breaker_test
 import (
 	"encoding/json"
 	"maps"
+	"math"
 	"testing"
 	"time"
 
@@ -222,35 +223,49 @@ func TestSnapshotJSON(t *testing.T) {
 
 	r := newRig(t, plain)
 	r.at(1500 * msec)
-	require.JSONEq(t, `{"name":"db","at":`+jsonOf(t, r.clock.Now())+`,"state":"closed","run":0,
+	require.JSONEq(t, `{"name":"db","at":`+jsonOf(t, r.clock.Now())+`,"state":"closed","run":0,"run_needed":5,
 		"probes_in_flight":0,"consecutive_opens":0,"totals":{"admitted":0,"refused":0,"ok":0,"slow":0,
 		"transient":0,"throttled":0,"permanent":0,"canceled":0,"released":0,"stale":0,"opens":`+noOpens+`,"recoveries":0,
 		"seconds_in":{"closed":1.5,"open":0,"half-open":0,"recovering":0,"isolated":0}}}`,
 		asWritten(t, r), "what is unknown is absent")
 
-	s := longMemory
-	s.Name, s.FailureRatio, s.BreakDuration = "db", 0.5, 2500*msec
+	s := everyCauseSettings()
+	s.FailureRatio, s.BreakDuration, s.Recovery = 0.5, 2500*msec, breaker.Recovery{}
 	r = newRig(t, s)
 	all(ok(198), fail(2))(r)
 	r.at(10 * sec)
 	all(slow(2), fail(1))(r)
-	rate := 3.0 / 203
-	head := `{"name":"db","at":` + jsonOf(t, r.clock.Now())
-	require.JSONEq(t, head+`,"state":"closed","calls":3,"failures":1,"slow":2,"run":1,
-		"normal_latency_seconds":0.01024,"normal_failure_rate":`+jsonOf(t, rate)+`,
-		"slow_threshold_seconds":0.03072,"trip_ratio":`+jsonOf(t, 5*rate)+`,
-		"probes_in_flight":0,"consecutive_opens":0,"totals":`+jsonOf(t, r.Snapshot().Totals)+`}`, asWritten(t, r))
+	// The latest baseline of latency is that of the first 160 samples.
+	cut, reference, required := r.Snapshot(), 2.5/201, -math.Log(5e-5)
+	requireEvidence(t, breaker.Evidence{
+		Rate: 1.0 / 3, TripPoint: 5 * reference,
+		Reference: reference, ReferenceKnown: true, Surprise: nats(3, 1.0/3, reference), Required: required,
+	}, cut.FailureEvidence)
+	requireEvidence(t, breaker.Evidence{
+		Rate: 2.0 / 3, TripPoint: 0.5,
+		Reference: 0.5 / 161, ReferenceKnown: true, Surprise: nats(3, 2.0/3, 0.5/161), Required: required,
+	}, cut.SlowEvidence)
+	require.JSONEq(t, `{"name":"db","at":`+jsonOf(t, r.clock.Now())+`,"state":"closed","calls":3,"failures":1,"slow":2,
+		"failure_evidence":`+jsonOf(t, cut.FailureEvidence)+`,"slow_evidence":`+jsonOf(t, cut.SlowEvidence)+`,
+		"run":1,"run_needed":7,"normal_latency_seconds":0.01024,"normal_failure_rate":`+jsonOf(t, 3.0/203)+`,
+		"slow_threshold_seconds":0.03072,"trip_ratio":`+jsonOf(t, cut.FailureEvidence.TripPoint)+`,
+		"probes_in_flight":0,"consecutive_opens":0,"totals":`+jsonOf(t, cut.Totals)+`}`, asWritten(t, r))
 
 	fail(6)(r)
 	r.clock.Add(500 * msec)
 	refuse(1)(r)
 	opened := jsonOf(t, r.born.Add(10*sec))
-	rate = 9.0 / 209
-	tail := `"calls":0,"failures":0,"slow":0,"run":0,"normal_latency_seconds":0.01024,"normal_failure_rate":` + jsonOf(t, rate) + `,
-		"slow_threshold_seconds":0.03072,"trip_ratio":` + jsonOf(t, 5*rate) + `,"consecutive_opens":1,"break_seconds":2.5,
+	cut = r.Snapshot()
+	require.InDelta(t, 5*9.0/209, cut.TripRatio, 1e-9, "the window is empty again, and what was in it no longer left out")
+	rate := jsonOf(t, 9.0/209)
+	tail := `"calls":0,"failures":0,"slow":0,
+		"failure_evidence":` + jsonOf(t, cut.FailureEvidence) + `,"slow_evidence":` + jsonOf(t, cut.SlowEvidence) + `,
+		"run":0,"run_needed":7,"normal_latency_seconds":0.01024,"normal_failure_rate":` + rate + `,
+		"slow_threshold_seconds":0.03072,"trip_ratio":` + jsonOf(t, cut.TripRatio) + `,"consecutive_opens":1,"break_seconds":2.5,
 		"last":{"seq":1,"name":"db","from":"closed","to":"open","at":` + opened + `,"cause":"consecutive-failures",
-			"break_seconds":2.5,"calls":9,"failures":7,"slow":2,"run":7,
-			"normal_latency_seconds":0.01024,"normal_failure_rate":` + jsonOf(t, rate) + `}`
+			"break_seconds":2.5,"calls":9,"failures":7,"slow":2,"run":7,"run_needed":7,
+			"failure_evidence":` + jsonOf(t, cut.Last.FailureEvidence) + `,"slow_evidence":` + jsonOf(t, cut.Last.SlowEvidence) + `,
+			"normal_latency_seconds":0.01024,"normal_failure_rate":` + rate + `}`
 	require.JSONEq(t, `{"name":"db","at":`+jsonOf(t, r.clock.Now())+`,"state":"open","opened_at":`+opened+`,
 		"retry_after_seconds":2,"probes_in_flight":0,`+tail+`,
 		"totals":{"admitted":209,"refused":1,"ok":200,"slow":2,"transient":9,"throttled":0,"permanent":0,

@@ -3,6 +3,7 @@ package breaker_test
 import (
 	"context"
 	"encoding/json"
+	"math"
 	"runtime"
 	"sync"
 	"testing"
@@ -24,16 +25,18 @@ func chained(t *testing.T, transitions []breaker.Transition) {
 	}
 }
 
-// everyCause takes a breaker of everyCauseSettings through every cause there is.
+// everyCauseSettings are for everyCause, and ask chance.
 func everyCauseSettings() breaker.Settings {
 	s := longMemory
-	s.Name = "db"
+	s.Failures.FalseAlarm, s.SlowCalls.FalseAlarm = 0, 0
 	s.FailureRatio = 0.8
 	s.BreakDuration, s.MaximumBreakDuration = 10*sec, 10*sec
 	s.Recovery = breaker.RecoveryOver(1)
 	return s
 }
 
+// everyCause takes a breaker through every cause there is but CauseSlowProbe, which a ramp
+// does without.
 func everyCause(r *rig) {
 	r.t.Helper()
 	r.run(
@@ -123,7 +126,7 @@ func TestSlowProbeIsTold(t *testing.T) {
 
 // The numbers are those of the decision, before it cleared them.
 func TestNumbersAtTheDecision(t *testing.T) {
-	s := longMemory
+	s := everyCauseSettings()
 	s.FailureRatio, s.MinimumCalls = 0.5, 14
 	r := newRig(t, s)
 	r.run(
@@ -133,14 +136,23 @@ func TestNumbersAtTheDecision(t *testing.T) {
 	)
 	last := r.History()[0]
 	require.Equal(t, breaker.CauseFailureRatio, last.Cause)
-	require.Equal(t, []int{14, 7, 3, 2}, []int{last.Calls, last.Failures, last.Slow, last.Run})
+	require.Equal(t, []int{14, 7, 3, 2, 7}, []int{last.Calls, last.Failures, last.Slow, last.Run, last.RunNeeded})
+	required := -math.Log(5e-5)
+	requireEvidence(t, breaker.Evidence{
+		Rate: 0.5, TripPoint: 0.05, // the floor, for 990 calls before these had no failure
+		Reference: 0.5 / 991, ReferenceKnown: true, Surprise: nats(14, 0.5, 0.5/991), Required: required,
+	}, last.FailureEvidence)
+	requireEvidence(t, breaker.Evidence{
+		Rate: 3.0 / 14, TripPoint: 0.5, // the first 640 samples were the last to double
+		Reference: 0.5 / 641, ReferenceKnown: true, Surprise: nats(14, 3.0/14, 0.5/641), Required: required,
+	}, last.SlowEvidence)
 	require.True(t, last.NormalLatencyKnown)
 	require.InDelta(t, 10*msec, last.NormalLatency, float64(10*msec)/8)
 	require.True(t, last.NormalFailureRateKnown)
 	require.InDelta(t, 7.0/1004, last.NormalFailureRate, 1e-12)
 
 	// Half-open, the window holds the probes.
-	r.run(step{at: 35 * sec, do: all(ok(1), fail(1)), want: breaker.Open})
+	r.run(step{at: 30 * sec, do: all(ok(1), fail(1)), want: breaker.Open})
 	last = r.History()[2]
 	require.Equal(t, breaker.CauseProbeFailed, last.Cause)
 	require.Equal(t, []int{2, 1, 0, 1}, []int{last.Calls, last.Failures, last.Slow, last.Run})
@@ -152,7 +164,7 @@ func TestNumbersThatAreUnknown(t *testing.T) {
 	last := r.History()[0]
 	require.Equal(t, breaker.Transition{
 		Seq: 1, Name: "db", From: breaker.Closed, To: breaker.Open, At: r.born,
-		Cause: breaker.CauseConsecutiveFailures, Break: 15 * sec, Run: 5,
+		Cause: breaker.CauseConsecutiveFailures, Break: 15 * sec, Run: 5, RunNeeded: 5,
 	}, last)
 }
 
@@ -419,28 +431,36 @@ func TestTransitionText(t *testing.T) {
 	r := newRig(t, everyCauseSettings())
 	everyCause(r)
 	h := r.History()
-	require.Equal(t, `"db" closed -> open: consecutive-failures, 7 in a row, 7 of 7 failed, `+
-		`normally 0.695 % fail, normal latency 10.24ms, break 10s`, h[0].String())
-	require.Equal(t, `"db" open -> half-open: break-elapsed, normally 0.695 % fail, normal latency 10.24ms`, h[1].String())
-	require.Equal(t, `"db" open -> isolated: isolated, normally 1.66 % fail, normal latency 10.24ms`, h[12].String())
+	for i, want := range map[int]string{
+		0:  `"db" closed -> open: consecutive-failures, 7 in a row, 7 of 7 failed, normally 0.05 %, chance below 1 in 10^23, break 10s`,
+		1:  `"db" open -> half-open: break-elapsed`,
+		4:  `"db" closed -> open: failure-ratio, 8 of 10 failed, normally 0.74 %, chance below 1 in 10^14, 1 of 10 slow, normally 0.078 %, chance below 1 in 10^1, normal latency 10.24ms, break 10s`,
+		12: `"db" open -> isolated: isolated`,
+		14: `"db" closed -> open: relative-failures, 6 of 10 failed, normally 1.7 %, chance below 1 in 10^7, break 10s`,
+		16: `"db" closed -> open: slow-calls, 10 of 10 slow, normally 0.078 %, chance below 1 in 10^31, normal latency 10.24ms, break 10s`,
+	} {
+		require.Equal(t, want, h[i].String())
+	}
+
+	// Where chance is not asked, nothing is said of it.
+	r = newRig(t, longMemory)
+	all(learn, func(r *rig) { r.at(20 * sec) }, fail(3), ok(4), fail(3))(r)
+	require.Equal(t, `"db" closed -> open: relative-failures, 6 of 10 failed, break 15s`, r.History()[0].String())
 }
 
 func TestTransitionJSON(t *testing.T) {
 	r := newRig(t, everyCauseSettings())
 	everyCause(r)
-	h := r.History()
-	text, err := json.Marshal(h[0])
-	require.NoError(t, err)
-	require.JSONEq(t, `{"seq":1,"name":"db","from":"closed","to":"open","at":`+jsonOf(t, h[0].At)+`,
-		"cause":"consecutive-failures","break_seconds":10,"calls":7,"failures":7,"slow":0,"run":7,
-		"normal_latency_seconds":0.01024,"normal_failure_rate":`+jsonOf(t, h[0].NormalFailureRate)+`}`, string(text))
+	first := r.History()[0]
+	require.JSONEq(t, `{"seq":1,"name":"db","from":"closed","to":"open","at":`+jsonOf(t, first.At)+`,
+		"cause":"consecutive-failures","break_seconds":10,"calls":7,"failures":7,"slow":0,"run":7,"run_needed":7,
+		"failure_evidence":`+jsonOf(t, first.FailureEvidence)+`,"slow_evidence":`+jsonOf(t, first.SlowEvidence)+`,
+		"normal_latency_seconds":0.01024,"normal_failure_rate":`+jsonOf(t, first.NormalFailureRate)+`}`, jsonOf(t, first))
 
 	r = newRig(t, plain)
 	r.Isolate()
-	text, err = json.Marshal(r.History()[0])
-	require.NoError(t, err)
 	require.JSONEq(t, `{"seq":1,"name":"db","from":"closed","to":"isolated","at":`+jsonOf(t, r.born)+`,
-		"cause":"isolated","calls":0,"failures":0,"slow":0,"run":0}`, string(text))
+		"cause":"isolated","calls":0,"failures":0,"slow":0,"run":0,"run_needed":5}`, jsonOf(t, r.History()[0]), "what is unknown is absent")
 }
 
 func jsonOf(t *testing.T, v any) string {

@@ -2,9 +2,7 @@ package breaker_test
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"runtime"
+	"math"
 	"testing"
 	"time"
 
@@ -13,8 +11,8 @@ import (
 	"github.com/normal-go/breaker"
 )
 
-// ends are the ways to end an attempt, and what is counted.
-var ends = map[string]struct {
+// endings are the ways to end an attempt, and what is counted.
+var endings = map[string]struct {
 	end  func(*breaker.Attempt)
 	want breaker.Totals
 }{
@@ -33,8 +31,8 @@ func outcomes(t breaker.Totals) breaker.Totals {
 }
 
 func TestAttemptEndsOnce(t *testing.T) {
-	for first, f := range ends {
-		for second, s := range ends {
+	for first, f := range endings {
+		for second, s := range endings {
 			t.Run(first+" then "+second, func(t *testing.T) {
 				r := newRig(t, plain)
 				start("a")(r)
@@ -47,13 +45,6 @@ func TestAttemptEndsOnce(t *testing.T) {
 				require.Equal(t, uint64(1), totals.Admitted)
 			})
 		}
-	}
-}
-
-func TestZeroAttemptDoesNothing(t *testing.T) {
-	for _, e := range ends {
-		var a breaker.Attempt
-		e.end(&a)
 	}
 }
 
@@ -82,80 +73,53 @@ func TestLatencyOfAnAttempt(t *testing.T) {
 		"the caller's own":     {func(a *breaker.Attempt) { a.DoneAfter(nil, 10*msec) }, 10240 * us},
 		"recorded":             {func(a *breaker.Attempt) { a.Record(breaker.OK, 10*msec) }, 10240 * us},
 		"negative counts as 0": {func(a *breaker.Attempt) { a.DoneAfter(nil, -sec) }, us},
-		"negative, recorded":   {func(a *breaker.Attempt) { a.Record(breaker.OK, -sec) }, us},
+		"negative, recorded":   {func(a *breaker.Attempt) { a.Record(breaker.OK, math.MinInt64) }, us},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) { require.Equal(t, c.want, latencyOf(t, c.end)) })
 	}
 }
 
-func TestRecordAsksNobody(t *testing.T) {
-	s := plain
-	s.Classify = func(error) breaker.Verdict { panic("asked") }
-	r := newRig(t, s)
-	ctx, cancel := context.WithCancel(bg)
-	attempt, err := r.TryAdmit(ctx)
-	require.NoError(t, err)
-	cancel()
-	attempt.Record(breaker.Transient, 0)
-	require.Equal(t, breaker.Totals{Transient: 1}, outcomes(r.Snapshot().Totals))
-}
-
-func TestUnknownVerdictCountsAsPermanent(t *testing.T) {
-	for _, v := range []breaker.Verdict{breaker.Canceled + 1, breaker.Canceled + 2, 255} {
-		r := newRig(t, plain)
-		calls(1, v, 0)(r)
-		require.Equal(t, breaker.Totals{Permanent: 1}, outcomes(r.Snapshot().Totals), fmt.Sprint(uint8(v)))
-	}
-}
-
-func TestPanicOfTheClassifierCountsAsPermanent(t *testing.T) {
-	r := newRig(t, probing())
-	r.run(
-		step{at: 0, do: fail(5), want: breaker.Open},
-		step{at: 15 * sec, do: start("probe"), want: breaker.HalfOpen},
-	)
-	require.PanicsWithValue(t, errClassifier, func() { r.attempts["probe"].Done(errClassifier) })
-	totals := r.Snapshot().Totals
-	require.Equal(t, uint64(1), totals.Permanent)
-	require.Zero(t, r.Snapshot().ProbesInFlight)
-	r.attempts["probe"].Done(nil)
-	require.Equal(t, totals, r.Snapshot().Totals, "it has ended")
-}
-
-// runs are the functions that run a call to its end.
-var runs = map[string]func(context.Context, *breaker.Breaker, func(context.Context) error) error{
-	"Do": func(ctx context.Context, b *breaker.Breaker, fn func(context.Context) error) error {
-		return b.Do(ctx, fn)
+// ways are how a call and its error reach the breaker. Each makes one attempt with ctx, runs
+// fn in it, and returns what its caller gets.
+var ways = map[string]func(r *rig, ctx context.Context, fn func(context.Context) error) error{
+	"Do": func(r *rig, ctx context.Context, fn func(context.Context) error) error {
+		return r.Do(ctx, fn)
 	},
-	"Call": func(ctx context.Context, b *breaker.Breaker, fn func(context.Context) error) error {
-		got, err := breaker.Call(ctx, b, func(ctx context.Context) (int, error) { err := fn(ctx); return 7, err })
-		return seven(got, err)
+	"Call": func(r *rig, ctx context.Context, fn func(context.Context) error) error {
+		got, err := breaker.Call(ctx, r.Breaker, func(ctx context.Context) (int, error) { return 7, fn(ctx) })
+		require.Equal(r.t, 7, got)
+		return err
 	},
-	"CallOr": func(ctx context.Context, b *breaker.Breaker, fn func(context.Context) error) error {
-		got, err := breaker.CallOr(ctx, b,
-			func(ctx context.Context) (int, error) { err := fn(ctx); return 7, err },
-			func(context.Context, *breaker.RejectedError) (int, error) {
-				panic("a fallback for an error of the call's")
-			})
-		return seven(got, err)
+	"CallOr": func(r *rig, ctx context.Context, fn func(context.Context) error) error {
+		got, err := breaker.CallOr(ctx, r.Breaker, func(ctx context.Context) (int, error) { return 7, fn(ctx) }, noFallback)
+		require.Equal(r.t, 7, got)
+		return err
 	},
-}
-
-func seven(got int, err error) error {
-	if got != 7 {
-		return errors.New("the result was lost")
-	}
-	return err
+	"Done": func(r *rig, ctx context.Context, fn func(context.Context) error) error {
+		attempt, err := r.Admit(ctx)
+		require.NoError(r.t, err)
+		err = fn(ctx)
+		attempt.Done(err)
+		return err
+	},
+	"DoneAfter": func(r *rig, ctx context.Context, fn func(context.Context) error) error {
+		attempt, err := r.Admit(ctx)
+		require.NoError(r.t, err)
+		began := time.Now()
+		err = fn(ctx)
+		attempt.DoneAfter(err, time.Since(began))
+		return err
+	},
 }
 
 func TestCallIsRunAndReturnedAsItIs(t *testing.T) {
-	for name, run := range runs {
+	for name, way := range ways {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t, plain)
 			ctx := context.WithValue(bg, contextKey{}, name)
 			for _, want := range []error{nil, errDown, breaker.WithVerdict(errDown, breaker.Throttled)} {
-				got := run(ctx, r.Breaker, func(inner context.Context) error {
+				got := way(r, ctx, func(inner context.Context) error {
 					require.Equal(t, ctx, inner)
 					return want
 				})
@@ -166,32 +130,10 @@ func TestCallIsRunAndReturnedAsItIs(t *testing.T) {
 	}
 }
 
-func TestPanicAndGoexitCountAsPermanent(t *testing.T) {
-	for name, run := range runs {
-		t.Run(name, func(t *testing.T) {
-			r := newRig(t, plain)
-			require.PanicsWithValue(t, errDown, func() {
-				_ = run(bg, r.Breaker, func(context.Context) error { panic(errDown) })
-			})
-			require.Equal(t, breaker.Totals{Permanent: 1}, outcomes(r.Snapshot().Totals))
-			done := make(chan bool)
-			returned := false
-			go func() {
-				defer close(done)
-				_ = run(bg, r.Breaker, func(context.Context) error { runtime.Goexit(); return nil })
-				returned = true
-			}()
-			<-done
-			require.False(t, returned)
-			require.Equal(t, breaker.Totals{Permanent: 2}, outcomes(r.Snapshot().Totals))
-		})
-	}
-}
-
 func TestLatencyOfACallIsMeasured(t *testing.T) {
-	for name, run := range runs {
+	for _, name := range []string{"Do", "Call", "CallOr", "Done"} {
 		r := newRig(t, breaker.Settings{SlowCalls: breaker.SlowCalls{MinimumSamples: 1}})
-		require.NoError(t, run(bg, r.Breaker, func(context.Context) error { r.clock.Add(30 * msec); return nil }))
+		require.NoError(t, ways[name](r, bg, func(context.Context) error { r.clock.Add(30 * msec); return nil }))
 		d, _ := r.NormalLatency()
 		require.Equal(t, 30720*time.Microsecond, d, name)
 	}

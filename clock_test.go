@@ -261,11 +261,7 @@ func TestReadingsThatAreNotAccepted(t *testing.T) {
 	age := func(want time.Duration) action {
 		return func(r *rig) {
 			t.Helper()
-			var sum time.Duration
-			for _, d := range r.Snapshot().Totals.TimeIn {
-				sum += d
-			}
-			require.Equal(t, want, sum)
+			addUp(t, r.Snapshot().Totals.TimeIn, want)
 		}
 	}
 	r = newRig(t, plain)
@@ -327,8 +323,6 @@ func TestPackageLevelBreakerInManyBubbles(t *testing.T) {
 		}
 	}
 }
-
-func succeed(context.Context) error { return nil }
 
 // heal brings a breaker of default breaks to Closed as traffic would, within what its
 // breaks and ramps may take at most.

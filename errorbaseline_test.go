@@ -145,37 +145,6 @@ func TestTripRatioUnknown(t *testing.T) {
 	require.Zero(t, newRig(t, breaker.Settings{DisableAdaptive: true}).Snapshot().TripRatio)
 }
 
-// TestOneOutcomeReachesEveryTrip reaches every trip with the same outcome, the twentieth in the window.
-func TestOneOutcomeReachesEveryTrip(t *testing.T) {
-	full := withoutChance(breaker.Settings{FailureRatio: 0.25, SlowCallRatio: 0.75})
-	noRun := full
-	noRun.ConsecutiveFailures = 6
-	noRatio := noRun
-	noRatio.FailureRatio = 0.26
-	noRelative := noRatio
-	noRelative.Failures = breaker.Failures{Off: true}
-	none := noRelative
-	none.SlowCallRatio = 0.76
-	for _, tt := range []struct {
-		settings breaker.Settings
-		want     []breaker.Cause
-	}{
-		{full, []breaker.Cause{breaker.CauseConsecutiveFailures}},
-		{noRun, []breaker.Cause{breaker.CauseFailureRatio}},
-		{noRatio, []breaker.Cause{breaker.CauseRelativeFailures}},
-		{noRelative, []breaker.Cause{breaker.CauseSlowCalls}},
-		{none, nil},
-	} {
-		r := newRig(t, tt.settings)
-		ok(200)(r)
-		r.at(1 * time.Minute)
-		all(slow(15), fail(4), holds(19, 4, 15))(r)
-		require.Equal(t, breaker.Closed, r.State())
-		fail(1)(r)
-		require.Equal(t, tt.want, r.causes())
-	}
-}
-
 func TestErrorBaselineIsFedByEvidenceAlone(t *testing.T) {
 	s := relative(breaker.Failures{MinimumSamples: 1})
 	s.ConsecutiveFailures, s.ProbeSuccesses, s.HalfOpenProbes = 3, 1, 2

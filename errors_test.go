@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -33,11 +32,12 @@ func TestRejectedErrorMadeByHand(t *testing.T) {
 		"zero":   {},
 		"open":   {State: breaker.Open},
 		"budget": {Reason: breaker.BudgetExhausted},
+		"nil":    nil,
 	} {
 		require.ErrorIs(t, err, breaker.ErrRejected, name)
-		requireNoRetryAfter(t, err)
+		_, known := err.RetryAfter()
+		require.False(t, known, name)
 	}
-	requireNoRetryAfter(t, nil)
 }
 
 // refusal makes a call that is refused, and returns its error.
@@ -47,20 +47,6 @@ func refusal(r *rig) *breaker.RejectedError {
 	var rejected *breaker.RejectedError
 	require.ErrorAs(r.t, err, &rejected)
 	return rejected
-}
-
-func requireRetryAfter(t *testing.T, want time.Duration, err *breaker.RejectedError) {
-	t.Helper()
-	left, ok := err.RetryAfter()
-	require.True(t, ok)
-	require.Equal(t, want, left)
-}
-
-func requireNoRetryAfter(t *testing.T, err *breaker.RejectedError) {
-	t.Helper()
-	left, ok := err.RetryAfter()
-	require.False(t, ok)
-	require.Zero(t, left)
 }
 
 func TestEveryRefusalIsRejected(t *testing.T) {
@@ -95,43 +81,6 @@ func TestEveryRefusalIsRejected(t *testing.T) {
 		})
 	}
 	require.NotErrorIs(t, errDown, breaker.ErrRejected)
-}
-
-// What a refusal says of its break is live, and about no other.
-func TestRetryAfterOfARefusal(t *testing.T) {
-	const never = -1
-	for name, c := range map[string]struct {
-		at   time.Duration
-		do   action
-		want time.Duration
-	}{
-		"at once":                       {0, nil, 15 * time.Second},
-		"later":                         {10 * time.Second, nil, 5 * time.Second},
-		"just before the end":           {15*time.Second - 1, nil, 1},
-		"at the end":                    {15 * time.Second, nil, 0},
-		"long after":                    {time.Hour, nil, 0},
-		"while a probe is under way":    {15 * time.Second, start("probe"), 0},
-		"after ProbeNow":                {5 * time.Second, probeNow, 0},
-		"after a reset":                 {5 * time.Second, reset, never},
-		"after an isolation":            {5 * time.Second, isolate, never},
-		"after a second break began":    {15 * time.Second, fail(1), never},
-		"after a reset and a new break": {5 * time.Second, all(reset, fail(1)), never},
-	} {
-		t.Run(name, func(t *testing.T) {
-			r := newRig(t, breaker.Settings{ConsecutiveFailures: 1})
-			fail(1)(r)
-			err := refusal(r)
-			r.at(c.at)
-			if c.do != nil {
-				c.do(r)
-			}
-			if c.want == never {
-				requireNoRetryAfter(t, err)
-			} else {
-				requireRetryAfter(t, c.want, err)
-			}
-		})
-	}
 }
 
 func TestSettingsErrorText(t *testing.T) {

@@ -3,7 +3,6 @@ package breaker
 import (
 	"math"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -90,40 +89,4 @@ func TestEvidenceWeighsWithoutAllocation(t *testing.T) {
 		b.slowEvidenceLocked(b.now, c).trips()
 		b.runNeededLocked(b.now)
 	}))
-}
-
-func TestLatencyBaselineIsFreshWhileYoung(t *testing.T) {
-	const fast, normal = 1000, 20_000_000
-	w := newLatencyWindow(SlowCalls{}.filled())
-	for range 20 {
-		w.record(0, fast)
-	}
-	require.EqualValues(t, 20, w.memo.samples, "armed at MinimumSamples")
-	for range 19 {
-		w.record(0, normal)
-	}
-	require.EqualValues(t, 20, w.memo.samples, "kept until the samples have doubled")
-	w.record(0, normal)
-	require.EqualValues(t, 40, w.memo.samples, "computed anew at twice as many")
-	require.EqualValues(t, latencyBucketBound(latencyBucket(fast)), w.memo.normal, "half of the calls are still fast")
-	for range 39 {
-		w.record(0, normal)
-	}
-	require.EqualValues(t, 40, w.memo.samples)
-	require.Greater(t, w.judge(0, normal).normal, time.Duration(normal), "most calls are the slower ones by now")
-	require.EqualValues(t, 80, w.memo.samples)
-}
-
-func TestLatencyBaselineCountsItsOwnSlowSamples(t *testing.T) {
-	w := newLatencyWindow(SlowCalls{}.filled())
-	for range 55 {
-		w.slot.add(1_000_000)
-	}
-	for range 45 {
-		w.slot.add(50_000_000)
-	}
-	got := w.compute(slicesPerWindow)
-	require.EqualValues(t, 100, got.samples)
-	require.EqualValues(t, 45, got.slow)
-	require.Equal(t, got, w.at(w.end), "what a read computes once the slice is over")
 }

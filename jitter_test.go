@@ -27,6 +27,12 @@ func (r *rig) breaks() (breaks []time.Duration) {
 	return breaks
 }
 
+// lastBreak is the length of the newest break.
+func (r *rig) lastBreak() time.Duration {
+	breaks := r.breaks()
+	return breaks[len(breaks)-1]
+}
+
 // The n-th consecutive break is the first doubled n-1 times, and never above the maximum,
 // however often the breaker opens.
 func TestGrowthOfBreaks(t *testing.T) {

@@ -20,7 +20,7 @@ func TestNilBreaker(t *testing.T) {
 	var b *breaker.Breaker
 	methods := map[string]func(){
 		"Admit":             func() { _, _ = b.Admit(bg) },
-		"Do":                func() { _ = b.Do(bg, fails(nil)) },
+		"Do":                func() { _ = b.Do(bg, succeed) },
 		"Effective":         func() { b.Effective() },
 		"History":           func() { b.History() },
 		"Isolate":           func() { b.Isolate() },
@@ -57,7 +57,7 @@ func TestNilArguments(t *testing.T) {
 			call func()
 			want string
 		}{
-			"Do, context":       {func() { _ = r.Do(none, fails(nil)) }, "breaker: nil context"},
+			"Do, context":       {func() { _ = r.Do(none, succeed) }, "breaker: nil context"},
 			"Call, context":     {func() { _, _ = breaker.Call(none, r.Breaker, answer) }, "breaker: nil context"},
 			"CallOr, context":   {func() { _, _ = breaker.CallOr(none, r.Breaker, answer, otherAnswer) }, "breaker: nil context"},
 			"Admit, context":    {func() { _, _ = r.Admit(none) }, "breaker: nil context"},
@@ -127,18 +127,12 @@ func TestContextDoneBeforeAdmission(t *testing.T) {
 		r.run(step{at: c.at, want: c.want})
 		before, history, told := r.Snapshot(), r.History(), len(r.told)
 		for _, ctx := range []context.Context{cancelled, withCause, expired} {
-			never := func(context.Context) (int, error) { t.Error("the function ran"); return 42, nil }
-			neither := func(context.Context, *breaker.RejectedError) (int, error) {
-				t.Error("the fallback ran")
-				return 43, nil
-			}
-
-			err := r.Do(ctx, func(ctx context.Context) error { _, err := never(ctx); return err })
+			err := r.Do(ctx, never)
 			require.Equal(t, ctx.Err(), err, "%s: Do", name)
-			n, err := breaker.Call(ctx, r.Breaker, never)
+			n, err := breaker.Call(ctx, r.Breaker, neverValue)
 			require.Equal(t, ctx.Err(), err, "%s: Call", name)
 			require.Zero(t, n)
-			n, err = breaker.CallOr(ctx, r.Breaker, never, neither)
+			n, err = breaker.CallOr(ctx, r.Breaker, neverValue, noFallback)
 			require.Equal(t, ctx.Err(), err, "%s: CallOr", name)
 			require.Zero(t, n)
 			attempt, err := r.Admit(ctx)

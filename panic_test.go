@@ -81,7 +81,7 @@ func TestLeavingACall(t *testing.T) {
 						s.Classify = p.classify(leave)
 					}
 					r := newRig(t, s)
-					call := func() { left(func() { ways[way](r, bg, p.fn(leave)) }) }
+					call := func() { left(func() { _ = ways[way](r, bg, p.fn(leave)) }) }
 
 					require.Equal(t, "permanent", r.ends(call))
 					r.run(

@@ -142,22 +142,6 @@ func TestInconclusiveRowIsOfOneSpell(t *testing.T) {
 	)
 }
 
-func TestInconclusiveProbesDrawTheJitterAnew(t *testing.T) {
-	draws := []float64{0, 0.5, 0.9}
-	s := plain
-	s.Random = func() float64 {
-		d := draws[0]
-		draws = append(draws[1:], d)
-		return d
-	}
-	r := newRig(t, s)
-	fail(5)(r)
-	require.Equal(t, 7500*msec, r.lastBreak())
-	r.clock.Add(7500 * msec)
-	calls(10, breaker.Throttled, 0)(r)
-	require.Equal(t, 11250*msec, r.lastBreak())
-}
-
 func TestProbeThatNeverReturns(t *testing.T) {
 	r := newRig(t, plain)
 	r.run(

@@ -1,7 +1,6 @@
 package breaker_test
 
 import (
-	"context"
 	"testing"
 	"time"
 
@@ -306,33 +305,4 @@ func TestTripWindowInARamp(t *testing.T) {
 	r.clock.Add(10 * sec)
 	require.Equal(t, "x", r.offer(1))
 	require.Zero(t, r.Snapshot().Calls, "closing clears the window")
-}
-
-func TestRefusalInARamp(t *testing.T) {
-	r := startRamp(t, ramped())
-	_, err := r.TryAdmit(bg)
-	var refusal *breaker.RejectedError
-	require.ErrorAs(t, err, &refusal)
-	require.Equal(t, breaker.Recovering, refusal.State)
-	_, known := refusal.RetryAfter()
-	require.False(t, known, "the next call is likely to be admitted")
-	require.Equal(t, uint64(1), r.Snapshot().Totals.Refused)
-}
-
-func TestResetEndsARampAtOnce(t *testing.T) {
-	r := startRamp(t, ramped())
-	r.Reset()
-	require.Equal(t, breaker.Closed, r.State())
-	require.Equal(t, "xxxxxxxx", r.offer(8))
-	require.Zero(t, r.Snapshot().Totals.Recoveries, "nobody recovered")
-	fail(5)(r)
-	require.Equal(t, 10*sec, r.lastBreak())
-}
-
-func TestPanicInARampIsNoEvidence(t *testing.T) {
-	r := startRamp(t, ramped())
-	refuse(3)(r)
-	require.Panics(t, func() { _ = r.Do(bg, func(context.Context) error { panic("boom") }) })
-	require.Equal(t, breaker.Recovering, r.State())
-	r.fraction(0.25, "unmoved")
 }

@@ -2,7 +2,6 @@ package breaker_test
 
 import (
 	"context"
-	"errors"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -12,10 +11,6 @@ import (
 
 	"github.com/normal-go/breaker"
 )
-
-func never(context.Context) error { panic("a refused call ran") }
-
-func neverValue(context.Context) (int, error) { panic("a refused call ran") }
 
 // Every way of asking that pauses before it refuses.
 var pausing = map[string]func(context.Context, *breaker.Breaker) error{
@@ -196,41 +191,10 @@ func TestPauseHoldsNoLock(t *testing.T) {
 		begin := time.Now()
 		b.Snapshot()
 		b.Reset()
-		require.NoError(t, b.Do(bg, func(context.Context) error { return nil }))
+		require.NoError(t, b.Do(bg, succeed))
 		require.Zero(t, time.Since(begin))
 		require.ErrorIs(t, <-done, breaker.ErrRejected)
 	})
-}
-
-func TestDoneContextTouchesNothing(t *testing.T) {
-	s := plain
-	s.Recovery = breaker.RecoveryOver(0.25)
-	ctx, cancel := context.WithCancel(bg)
-	cancel()
-	for state, enter := range refusing {
-		b := breaker.MustNew(s)
-		enter(b)
-		before := b.Snapshot().Totals
-		for name, ask := range pausing {
-			require.Equal(t, context.Canceled, ask(ctx, b), "%s, %v", name, state)
-		}
-		_, err := b.TryAdmit(ctx)
-		require.Equal(t, context.Canceled, err)
-		_, err = breaker.CallOr(ctx, b, neverValue, func(context.Context, *breaker.RejectedError) (int, error) {
-			panic("no fallback for a context that is done")
-		})
-		require.Equal(t, context.Canceled, err)
-		after := b.Snapshot().Totals
-		require.Equal(t, []uint64{before.Refused, before.Admitted}, []uint64{after.Refused, after.Admitted})
-	}
-}
-
-func refusalOf(t *testing.T, r *rig) *breaker.RejectedError {
-	t.Helper()
-	_, err := r.TryAdmit(bg)
-	var refusal *breaker.RejectedError
-	require.True(t, errors.As(err, &refusal))
-	return refusal
 }
 
 func TestRetryAfterOfARefusalIsLive(t *testing.T) {
@@ -255,6 +219,8 @@ func TestRetryAfterOfARefusalIsLive(t *testing.T) {
 		"Isolate":         {isolate, look{0, false}},
 		"Isolate, Reset":  {all(isolate, reset), look{0, false}},
 		"a later open":    {all(probeNow, fail(1)), look{0, false}},
+		"a later open, the break elapsed": {
+			func(r *rig) { r.at(15 * sec); fail(1)(r) }, look{0, false}},
 		"a later open by ten probes": {
 			all(probeNow, calls(10, breaker.Throttled, 0)), look{0, false}},
 		"Reset, then open": {all(reset, fail(5)), look{0, false}},
@@ -268,42 +234,22 @@ func TestRetryAfterOfARefusalIsLive(t *testing.T) {
 			r := newRig(t, s)
 			fail(5)(r)
 			r.at(5 * sec)
-			refusal := refusalOf(t, r)
+			told := refusal(r)
 			c.do(r)
-			left, known := refusal.RetryAfter()
+			left, known := told.RetryAfter()
 			require.Equal(t, c.want, look{left, known})
 		})
 	}
-}
-
-// Refusals in other states speak of no break, not even of the one before.
-func TestRetryAfterOfOtherRefusals(t *testing.T) {
-	for state, enter := range refusing {
-		if state == breaker.Open {
-			continue
-		}
-		s := plain
-		s.Recovery = breaker.RecoveryOver(0.25)
-		b := breaker.MustNew(s)
-		enter(b)
-		_, err := b.TryAdmit(bg)
-		_, known := err.(*breaker.RejectedError).RetryAfter()
-		require.False(t, known, state.String())
-	}
-	_, known := (&breaker.RejectedError{}).RetryAfter()
-	require.False(t, known)
-	_, known = (*breaker.RejectedError)(nil).RetryAfter()
-	require.False(t, known)
 }
 
 // Of two breaks in one breaker, each refusal knows its own.
 func TestRefusalsOfTwoBreaks(t *testing.T) {
 	r := newRig(t, plain)
 	fail(5)(r)
-	first := refusalOf(t, r)
+	first := refusal(r)
 	r.at(15 * sec)
 	fail(1)(r)
-	second := refusalOf(t, r)
+	second := refusal(r)
 	_, known := first.RetryAfter()
 	require.False(t, known)
 	left, known := second.RetryAfter()

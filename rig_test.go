@@ -143,6 +143,23 @@ func reset(r *rig)    { r.Reset() }
 func isolate(r *rig)  { r.Isolate() }
 func probeNow(r *rig) { r.ProbeNow() }
 
+// The functions that calls run: one that succeeds, one that ends with an error, those that
+// must not run because the call is refused or its context done, and a fallback that must not.
+
+func succeed(context.Context) error { return nil }
+
+func fails(err error) func(context.Context) error {
+	return func(context.Context) error { return err }
+}
+
+func never(context.Context) error { panic("a call ran that was not admitted") }
+
+func neverValue(context.Context) (int, error) { panic("a call ran that was not admitted") }
+
+func noFallback(context.Context, *breaker.RejectedError) (int, error) {
+	panic("a fallback ran, and nothing was refused")
+}
+
 // causes returns the causes of all transitions, oldest first.
 func (r *rig) causes() (causes []breaker.Cause) {
 	for _, t := range r.History() {

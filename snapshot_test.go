@@ -124,20 +124,6 @@ func TestSnapshotOfTheMeasurements(t *testing.T) {
 	require.Equal(t, 0.5, cut.TripRatio)
 }
 
-func TestSlowThresholdOfASnapshotIsTheLower(t *testing.T) {
-	s := longMemory
-	for threshold, want := range map[time.Duration]time.Duration{
-		20 * msec: 20 * msec,
-		sec:       3 * 10240 * time.Microsecond,
-	} {
-		s.SlowCallThreshold = threshold
-		r := newRig(t, s)
-		require.Equal(t, threshold, r.Snapshot().SlowThreshold)
-		ok(20)(r)
-		require.Equal(t, want, r.Snapshot().SlowThreshold)
-	}
-}
-
 func TestTotals(t *testing.T) {
 	r := newRig(t, everyCauseSettings())
 	start("hung")(r)
@@ -158,6 +144,7 @@ func TestTotals(t *testing.T) {
 	require.Equal(t, uint64(5), got.Canceled)
 	require.Equal(t, uint64(1), got.Released)
 	require.Equal(t, uint64(11), got.Slow)
+	require.Equal(t, uint64(6+3), got.Refused, "in the ramp, and while isolated")
 	require.Equal(t, uint64(1), got.Stale)
 	require.Equal(t, uint64(1), got.Recoveries, "one ramp ran to its end; a reset is no recovery")
 	require.Equal(t, map[breaker.Cause]uint64{
@@ -227,7 +214,7 @@ func TestSnapshotJSON(t *testing.T) {
 		"probes_in_flight":0,"consecutive_opens":0,"totals":{"admitted":0,"refused":0,"ok":0,"slow":0,
 		"transient":0,"throttled":0,"permanent":0,"canceled":0,"released":0,"stale":0,"opens":`+noOpens+`,"recoveries":0,
 		"seconds_in":{"closed":1.5,"open":0,"half-open":0,"recovering":0,"isolated":0}}}`,
-		asWritten(t, r), "what is unknown is absent")
+		jsonOf(t, r.Snapshot()), "what is unknown is absent")
 
 	s := everyCauseSettings()
 	s.FailureRatio, s.BreakDuration, s.Recovery = 0.5, 2500*msec, breaker.Recovery{}
@@ -249,7 +236,7 @@ func TestSnapshotJSON(t *testing.T) {
 		"failure_evidence":`+jsonOf(t, cut.FailureEvidence)+`,"slow_evidence":`+jsonOf(t, cut.SlowEvidence)+`,
 		"run":1,"run_needed":7,"normal_latency_seconds":0.01024,"normal_failure_rate":`+jsonOf(t, 3.0/203)+`,
 		"slow_threshold_seconds":0.03072,"trip_ratio":`+jsonOf(t, cut.FailureEvidence.TripPoint)+`,
-		"probes_in_flight":0,"consecutive_opens":0,"totals":`+jsonOf(t, cut.Totals)+`}`, asWritten(t, r))
+		"probes_in_flight":0,"consecutive_opens":0,"totals":`+jsonOf(t, cut.Totals)+`}`, jsonOf(t, r.Snapshot()))
 
 	fail(6)(r)
 	r.clock.Add(500 * msec)
@@ -272,30 +259,23 @@ func TestSnapshotJSON(t *testing.T) {
 		"canceled":0,"released":0,"stale":0,"recoveries":0,
 		"opens":{"consecutive-failures":1,"failure-ratio":0,"relative-failures":0,"slow-calls":0,
 		"probe-failed":0,"slow-probe":0,"probes-inconclusive":0,"ramp-failed":0},
-		"seconds_in":{"closed":10,"open":0.5,"half-open":0,"recovering":0,"isolated":0}}}`, asWritten(t, r))
+		"seconds_in":{"closed":10,"open":0.5,"half-open":0,"recovering":0,"isolated":0}}}`, jsonOf(t, r.Snapshot()))
 
 	r.clock.Add(2 * sec)
 	require.JSONEq(t, `{"name":"db","at":`+jsonOf(t, r.clock.Now())+`,"state":"half-open","opened_at":`+opened+`,
 		"retry_after_seconds":0,"probes_in_flight":0,`+tail+`,"totals":`+jsonOf(t, r.Snapshot().Totals)+`}`,
-		asWritten(t, r), "zero and known")
+		jsonOf(t, r.Snapshot()), "zero and known")
 }
 
 func TestSnapshotJSONInARamp(t *testing.T) {
 	r := startRamp(t, ramped())
 	var got map[string]any
-	require.NoError(t, json.Unmarshal([]byte(asWritten(t, r)), &got))
+	require.NoError(t, json.Unmarshal([]byte(jsonOf(t, r.Snapshot())), &got))
 	require.Equal(t, 0.25, got["admitted_fraction"])
 	require.Equal(t, 10.0, got["break_seconds"])
 	require.Equal(t, "recovering", got["state"])
 	require.NotContains(t, got, "retry_after_seconds")
 	require.Contains(t, got, "opened_at")
-}
-
-func asWritten(t *testing.T, r *rig) string {
-	t.Helper()
-	text, err := json.Marshal(r.Snapshot())
-	require.NoError(t, err)
-	return string(text)
 }
 
 // Two breakers see the same calls; one is looked at all the time.

@@ -55,20 +55,10 @@ func (c *count) matches(t *testing.T, totals breaker.Totals) {
 	require.True(t, addsUp(totals))
 }
 
-// addsUp and linked are for the callers of a storm, who must not end the test.
+// addsUp is for the callers of a storm, who must not end the test, as linked is.
 
 func addsUp(t breaker.Totals) bool {
 	return t.Admitted == t.OK+t.Transient+t.Throttled+t.Permanent+t.Canceled+t.Released
-}
-
-func linked(transitions []breaker.Transition) bool {
-	for i := range len(transitions) - 1 {
-		tr, next := transitions[i], transitions[i+1]
-		if next.Seq != tr.Seq+1 || next.From != tr.To {
-			return false
-		}
-	}
-	return true
 }
 
 // witness is a listener that asserts order, and that it is alone.

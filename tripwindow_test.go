@@ -95,7 +95,6 @@ func TestTripCallsBoundByNumberAndAge(t *testing.T) {
 }
 
 func TestTripWindowOfAnyLength(t *testing.T) {
-	const year = 365 * 24 * time.Hour
 	tests := []struct {
 		length time.Duration
 		last   time.Duration // that sees a call made at 0

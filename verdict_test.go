@@ -97,11 +97,6 @@ func TestWithVerdictIsTransparent(t *testing.T) {
 	}
 }
 
-// fails returns a call that ends with err.
-func fails(err error) func(context.Context) error {
-	return func(context.Context) error { return err }
-}
-
 // ends returns how the one attempt that do makes is counted.
 func (r *rig) ends(do func()) string {
 	r.t.Helper()
@@ -124,33 +119,6 @@ func (r *rig) ends(do func()) string {
 	return "released"
 }
 
-// ways are how an error reaches the breaker for its judgement. Each makes one attempt with
-// ctx, runs fn in it, and reports its error.
-var ways = map[string]func(r *rig, ctx context.Context, fn func(context.Context) error){
-	"Do": func(r *rig, ctx context.Context, fn func(context.Context) error) {
-		_ = r.Do(ctx, fn)
-	},
-	"Call": func(r *rig, ctx context.Context, fn func(context.Context) error) {
-		_, _ = breaker.Call(ctx, r.Breaker, func(ctx context.Context) (int, error) { return 1, fn(ctx) })
-	},
-	"CallOr": func(r *rig, ctx context.Context, fn func(context.Context) error) {
-		fallback := func(context.Context, *breaker.RejectedError) (int, error) { return 2, nil }
-		_, _ = breaker.CallOr(ctx, r.Breaker, func(ctx context.Context) (int, error) { return 1, fn(ctx) }, fallback)
-	},
-	"Done": func(r *rig, ctx context.Context, fn func(context.Context) error) {
-		attempt, err := r.Admit(ctx)
-		require.NoError(r.t, err)
-		attempt.Done(fn(ctx))
-	},
-	"DoneAfter": func(r *rig, ctx context.Context, fn func(context.Context) error) {
-		attempt, err := r.Admit(ctx)
-		require.NoError(r.t, err)
-		began := time.Now()
-		err = fn(ctx)
-		attempt.DoneAfter(err, time.Since(began))
-	},
-}
-
 // A classifier of the caller's own is asked about errors that carry no verdict, and its
 // answer stands.
 func TestClassifierOfTheCaller(t *testing.T) {
@@ -168,14 +136,14 @@ func TestClassifierOfTheCaller(t *testing.T) {
 		for name, way := range ways {
 			for _, err := range []error{errDown, context.Canceled, context.DeadlineExceeded} {
 				asked = nil
-				require.Equal(t, want, r.ends(func() { way(r, bg, fails(err)) }), name)
+				require.Equal(t, want, r.ends(func() { _ = way(r, bg, fails(err)) }), name)
 				require.Equal(t, []error{err}, asked, "%s asks once, for the error as it is", name)
 			}
 
 			asked = nil
-			require.Equal(t, "ok", r.ends(func() { way(r, bg, fails(nil)) }), "%s without an error", name)
+			require.Equal(t, "ok", r.ends(func() { _ = way(r, bg, succeed) }), "%s without an error", name)
 			throttled := fmt.Errorf("x: %w", statusError(breaker.Throttled))
-			require.Equal(t, "throttled", r.ends(func() { way(r, bg, fails(throttled)) }), "%s with a verdict carried", name)
+			require.Equal(t, "throttled", r.ends(func() { _ = way(r, bg, fails(throttled)) }), "%s with a verdict carried", name)
 			require.Empty(t, asked, "%s: neither is the classifier's", name)
 		}
 	}
@@ -224,8 +192,8 @@ func TestCancelledCaller(t *testing.T) {
 		"only part of its cause":        {cancel: true, cause: fmt.Errorf("x: %w", errGone), err: func(context.Context) error { return errGone }, want: "transient", asked: "throttled"},
 		"a deadline as its cause":       {cancel: true, cause: context.DeadlineExceeded, err: context.Cause, want: "canceled"},
 		"its error beside a cause":      {cancel: true, cause: errGone, err: context.Context.Err, want: "canceled", asked: "throttled"},
-		"an error of its own":           {cancel: true, err: func(context.Context) error { return errDown }, want: "transient", asked: "throttled"},
-		"an error beside a cause":       {cancel: true, cause: errGone, err: func(context.Context) error { return errDown }, want: "transient", asked: "throttled"},
+		"an error of its own":           {cancel: true, err: fails(errDown), want: "transient", asked: "throttled"},
+		"an error beside a cause":       {cancel: true, cause: errGone, err: fails(errDown), want: "transient", asked: "throttled"},
 		"a deadline of the callee's":    {cancel: true, err: func(context.Context) error { return context.DeadlineExceeded }, want: "transient", asked: "throttled"},
 		"no error":                      {cancel: true, err: func(context.Context) error { return nil }, want: "ok"},
 		"a verdict carried":             {cancel: true, err: func(ctx context.Context) error { return breaker.WithVerdict(ctx.Err(), breaker.Transient) }, want: "transient"},
@@ -251,7 +219,7 @@ func TestCancelledCaller(t *testing.T) {
 				for way, call := range ways {
 					ctx, cancel := context.WithCancelCause(bg)
 					require.Equal(t, judged.want, r.ends(func() {
-						call(r, ctx, func(ctx context.Context) error {
+						_ = call(r, ctx, func(ctx context.Context) error {
 							if c.cancel {
 								cancel(c.cause)
 							}
@@ -275,7 +243,7 @@ func TestDeadlineWithACause(t *testing.T) {
 			for _, err := range []error{errBudget, context.DeadlineExceeded, errDown} {
 				ctx, cancel := context.WithTimeoutCause(bg, time.Second, errBudget)
 				require.Equal(t, "transient", r.ends(func() {
-					call(r, ctx, func(ctx context.Context) error { <-ctx.Done(); return err })
+					_ = call(r, ctx, func(ctx context.Context) error { <-ctx.Done(); return err })
 				}), "%s, %v", way, err)
 				cancel()
 			}
@@ -328,7 +296,7 @@ func TestDeadlineShorterThanNormal(t *testing.T) {
 				time.Sleep(c.idle)
 				ctx, cancel := context.WithTimeout(bg, normal+c.beyond)
 				require.Equal(t, c.want, r.ends(func() {
-					call(r, ctx, func(ctx context.Context) error { <-ctx.Done(); return c.err })
+					_ = call(r, ctx, func(ctx context.Context) error { <-ctx.Done(); return c.err })
 				}), "%s, %s", name, way)
 				cancel()
 				run := 0

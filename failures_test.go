@@ -114,14 +114,6 @@ func TestFailuresPartlyWritten(t *testing.T) {
 	}
 }
 
-// The hour is for defaults: whoever writes a long baseline gets it.
-func TestWrittenFailuresNeverStepAside(t *testing.T) {
-	f := breaker.FailuresAbove(5)
-	f.Window = 1000 * time.Hour
-	b := breaker.MustNew(breaker.Settings{TripWindow: 24 * time.Hour, Failures: f})
-	require.Equal(t, f, b.Effective().Failures)
-}
-
 // The default that nobody wrote widens by what its race needs and a second, and is off
 // beyond an hour.
 func TestDefaultFailuresStepAside(t *testing.T) {

@@ -125,14 +125,6 @@ func TestSlowCallsPartlyWritten(t *testing.T) {
 	}
 }
 
-// The hour is for defaults: whoever writes a long baseline gets it.
-func TestWrittenSlowCallsNeverStepAside(t *testing.T) {
-	c := breaker.SlowCallsAbove(3)
-	c.Window = 1000 * time.Hour
-	b := breaker.MustNew(breaker.Settings{TripWindow: 24 * time.Hour, SlowCalls: c})
-	require.Equal(t, c, b.Effective().SlowCalls)
-}
-
 // The default that nobody wrote widens by what its race needs and a second, and is off
 // beyond an hour.
 func TestDefaultSlowCallsStepAside(t *testing.T) {

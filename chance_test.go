@@ -13,7 +13,29 @@ import (
 	"github.com/normal-go/breaker"
 )
 
-var fullChance = flag.Bool("chance", false, "drive steady loads for their full lengths, fourteen days for most")
+var fullChance = flag.Bool("chance", false, "drive loads for their full lengths, fourteen days for most, and compare with the plain rules")
+
+// effort returns how much to do of something: all of it with -chance, and else a part that
+// keeps the tests short. The race detector takes twenty times as long, and finds nothing in
+// one goroutine.
+func effort(full, short, underTheDetector int) int {
+	switch {
+	case *fullChance:
+		return full
+	case underRace:
+		return underTheDetector
+	}
+	return short
+}
+
+// table logs a line of what docs/defaults.md tells. Only with -chance are the numbers worth
+// it, and only then is there a comparison with the plain rules.
+func table(t *testing.T, format string, args ...any) {
+	t.Helper()
+	if *fullChance {
+		t.Logf(format, args...)
+	}
+}
 
 // handClock is a clock for one goroutine: a field that the traffic sets.
 type handClock struct{ now time.Time }
@@ -144,30 +166,34 @@ func TestSteadyLoadDoesNotTrip(t *testing.T) {
 		{"lognormal, sigma 1.5", temper{latency: lognormal(1.5)}, 1, 14},
 		{"lognormal, sigma 2", temper{latency: lognormal(2)}, 1, 14},
 	}
-	// Half of all calls failing makes runs of five before there is a baseline that could
-	// explain them. It must settle then, so what comes before is shown and not counted.
-	const settling = time.Hour
-	t.Logf("%-22s %8s %5s  %18s  %18s  %s", "steady load", "a second", "days", "opens a day, plain", "beyond chance", "while settling")
+	table(t, "%-22s %8s %5s  %18s  %18s  %s", "steady load", "a second", "days", "opens a day, plain", "beyond chance", "while settling")
 	for i, load := range loads {
-		length := time.Duration(load.days * float64(day))
-		if !*fullChance {
-			length = min(length, time.Duration(60_000/load.rate*float64(time.Second)))
+		// Half of all calls failing makes runs of five before there is a baseline that could
+		// explain them. It must settle then, so what comes before is shown and not counted.
+		// The others need no such time, and take it with -chance alone.
+		settling := time.Hour
+		if load.failing < 0.5 && !*fullChance {
+			settling = 0
 		}
-		days := float64(length) / float64(day)
-		run := func(s breaker.Settings) (before, after, perDay, refused float64) {
+		calls := effort(math.MaxInt, 60_000, 10_000)
+		days := min(load.days, float64(calls)/load.rate/day.Seconds())
+		length := time.Duration(days * float64(day))
+		run := func(s breaker.Settings) (before, after, refused float64) {
 			f := newTraffic(s, load.rate, uint64(i))
 			f.flow(settling, load.temper, nil)
 			young := f.Snapshot()
 			f.flow(settling+length, load.temper, nil)
 			old := f.Snapshot()
-			before, after = float64(opens(young)), float64(opens(old)-opens(young))
 			refusals := old.Totals.Refused - young.Totals.Refused
-			return before, after, after / days, 100 * float64(refusals) / float64(refusals+old.Totals.Admitted-young.Totals.Admitted)
+			calls := refusals + old.Totals.Admitted - young.Totals.Admitted
+			return float64(opens(young)), float64(opens(old) - opens(young)), 100 * float64(refusals) / float64(calls)
 		}
-		_, _, plainPerDay, plainRefused := run(withoutChance(breaker.Settings{}))
-		before, after, perDay, refused := run(breaker.Settings{})
-		t.Logf("%-22s %8v %5.2f  %8.1f (%5.1f %%)  %8.2f (%5.2f %%)  %4.0f", load.name, load.rate, days,
-			plainPerDay, plainRefused, perDay, refused, before)
+		before, after, refused := run(breaker.Settings{})
+		if *fullChance {
+			_, plainly, plainlyRefused := run(withoutChance(breaker.Settings{}))
+			table(t, "%-22s %8v %5.2f  %8.1f (%5.1f %%)  %8.2f (%5.2f %%)  %4.0f", load.name, load.rate, days,
+				plainly/days, plainlyRefused, after/days, refused, before)
+		}
 		if load.failing < 0.5 {
 			after += before
 		}
@@ -195,7 +221,7 @@ func TestIncidentsAreSeen(t *testing.T) {
 		{"5 % rising to 50 %", temper{failing: 0.05}, temper{failing: 0.5}, 100, 1.7},
 	}
 	const quiet, seeds = 6 * time.Minute, 21
-	t.Logf("%-22s %8s  %14s  %14s", "incident", "a second", "seconds, plain", "beyond chance")
+	table(t, "%-22s %8s  %14s  %14s", "incident", "a second", "seconds, plain", "beyond chance")
 	for _, incident := range incidents {
 		median := func(s breaker.Settings) float64 {
 			var seconds []float64
@@ -209,7 +235,10 @@ func TestIncidentsAreSeen(t *testing.T) {
 			return seconds[seeds/2]
 		}
 		got := median(breaker.Settings{})
-		t.Logf("%-22s %8v  %14.2f  %14.2f", incident.name, incident.rate, median(withoutChance(breaker.Settings{})), got)
+		if *fullChance {
+			plainly := median(withoutChance(breaker.Settings{}))
+			table(t, "%-22s %8v  %14.2f  %14.2f", incident.name, incident.rate, plainly, got)
+		}
 		require.LessOrEqual(t, got, 1.5*incident.within, "%s, %v a second", incident.name, incident.rate)
 	}
 }
@@ -220,15 +249,14 @@ func TestRampEndsForADependencyThatFailsAtTimes(t *testing.T) {
 	const (
 		quiet  = 11 * time.Minute // each ended by a Reset: some dependencies trip before there is a baseline
 		outage = 30 * time.Second
-		seeds  = 21
-		stay   = 30 * time.Minute
 	)
+	seeds, stay := effort(21, 7, 1), time.Duration(effort(30, 30, 5))*time.Minute
 	// back returns the seconds from the end of the outage to a closed breaker, sorted, and
 	// infinity where an hour was not enough; and how often it opened after that.
 	back := func(s breaker.Settings, rate, failing float64) (seconds []float64, again uint64) {
 		s.Recovery = breaker.RecoveryOver(0.25)
-		for seed := range uint64(seeds) {
-			f := newTraffic(s, rate, seed)
+		for seed := range seeds {
+			f := newTraffic(s, rate, uint64(seed))
 			for minute := time.Minute; minute <= quiet; minute += time.Minute {
 				f.flow(minute, temper{failing: failing}, nil)
 				f.Reset()
@@ -247,13 +275,15 @@ func TestRampEndsForADependencyThatFailsAtTimes(t *testing.T) {
 		slices.Sort(seconds)
 		return seconds, again
 	}
-	t.Logf("%-12s %8s  %30s  %30s", "failing", "a second", "plain: median and worst seconds", "beyond chance")
+	table(t, "%-12s %8s  %31s  %31s", "failing", "a second", "plain: median and worst seconds", "beyond chance")
 	for _, failing := range []float64{0, 0.001, 0.005, 0.01, 0.02, 0.1, 0.3} {
 		for _, rate := range []float64{10, 100} {
-			p, _ := back(withoutChance(breaker.Settings{}), rate, failing)
 			got, again := back(breaker.Settings{}, rate, failing)
-			t.Logf("%10.1f %% %8v  %15.0f %15.0f  %15.0f %15.0f", 100*failing, rate,
-				p[seeds/2], p[seeds-1], got[seeds/2], got[seeds-1])
+			if *fullChance {
+				plainly, _ := back(withoutChance(breaker.Settings{}), rate, failing)
+				table(t, "%10.1f %% %8v  %15.0f %15.0f  %15.0f %15.0f", 100*failing, rate,
+					plainly[seeds/2], plainly[seeds-1], got[seeds/2], got[seeds-1])
+			}
 			require.False(t, math.IsInf(got[seeds-1], 1), "%v failing, %v a second: not closed within the hour", failing, rate)
 			require.Zero(t, again, "%v failing, %v a second: opened again", failing, rate)
 		}
@@ -267,15 +297,15 @@ func TestFirstTwoMinutes(t *testing.T) {
 		start  = 2 * time.Minute
 		change = 20 * time.Second
 		within = 20 * time.Second
-		seeds  = 60
-		never  = time.Duration(math.MaxInt64)
+		unseen = time.Duration(math.MaxInt64)
 	)
+	seeds := effort(60, 60, 6)
 	slower := func(d time.Duration) temper { return temper{latency: constant(d)} }
 	// seen returns when the breaker opened, for each seed, sorted. The dependency changes
 	// its temper after some time or, if calls is not 0, after so many calls.
 	seen := func(rate float64, before, after temper, change time.Duration, calls int) (at []time.Duration) {
-		for seed := range uint64(seeds) {
-			f := newTraffic(breaker.Settings{}, rate, seed)
+		for seed := range seeds {
+			f := newTraffic(breaker.Settings{}, rate, uint64(seed))
 			n := 0
 			open := func() bool { return f.State() != breaker.Closed }
 			f.flow(change, before, func() bool { n++; return n == calls || open() })
@@ -285,7 +315,7 @@ func TestFirstTwoMinutes(t *testing.T) {
 			if open() {
 				at = append(at, f.elapsed())
 			} else {
-				at = append(at, never)
+				at = append(at, unseen)
 			}
 		}
 		slices.Sort(at)
@@ -295,14 +325,14 @@ func TestFirstTwoMinutes(t *testing.T) {
 	// time, and every one in half as much again.
 	requireInTime := func(incident string, rate float64, at []time.Duration) {
 		t.Helper()
-		t.Logf("%-16s from %v on, %3v a second: seen after %5.1f to %5.1f s", incident, change, rate,
+		table(t, "%-16s from %v on, %3v a second: seen after %5.1f to %5.1f s", incident, change, rate,
 			(at[0] - change).Seconds(), (at[seeds-1] - change).Seconds())
 		require.Greater(t, at[0], change, "%s, %v a second: before it began", incident, rate)
 		require.LessOrEqual(t, at[seeds/2], change+within, "%s, %v a second: median", incident, rate)
 		require.LessOrEqual(t, at[seeds-1], change+within*3/2, "%s, %v a second: slowest", incident, rate)
 	}
 	for _, rate := range []float64{2, 20, 200} {
-		never := slices.Repeat([]time.Duration{never}, seeds)
+		never := slices.Repeat([]time.Duration{unseen}, seeds)
 		if rate > 2 {
 			require.Equal(t, never, seen(rate, slower(time.Millisecond), slower(5*time.Millisecond), start, 20),
 				"twenty calls of 1 ms, then 5 ms for good, %v a second", rate)
@@ -315,8 +345,8 @@ func TestFirstTwoMinutes(t *testing.T) {
 		brownout := seen(rate, temper{}, slower(200*time.Millisecond), change, 0)
 		requireInTime("ten times slower", rate, brownout)
 
-		for seed := range uint64(seeds) {
-			f := newTraffic(breaker.Settings{}, rate, seed)
+		for seed := range seeds {
+			f := newTraffic(breaker.Settings{}, rate, uint64(seed))
 			f.flow(start, temper{failing: 1}, func() bool { return f.State() != breaker.Closed })
 			require.Equal(t, breaker.Open, f.State(), "dead from the start, %v a second, seed %d", rate, seed)
 			require.EqualValues(t, 5, f.Snapshot().Totals.Transient, "failures until seen, %v a second, seed %d", rate, seed)

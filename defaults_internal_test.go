@@ -20,6 +20,7 @@ func TestFiguresInDefaults(t *testing.T) {
 	for name, lines := range map[string][]string{
 		"run":    runFigures(),
 		"chance": chanceFigures(),
+		"slow":   slowFigures(),
 		"races":  raceFigures(),
 		"breaks": breakFigures(),
 		"ramp":   rampFigures(),
@@ -33,41 +34,125 @@ func TestFiguresInDefaults(t *testing.T) {
 	}
 }
 
-// runFigures are how many calls it takes, on average, until k in a row have failed.
+// runFigures are how many calls it takes, on average, until five in a row have failed, and
+// how many in a row are more than chance.
 func runFigures() (rows []string) {
 	between := func(p, k float64) float64 { return (1 - math.Pow(p, k)) / ((1 - p) * math.Pow(p, k)) }
-	for _, p := range []float64{0.01, 0.05, 0.1, 0.3, 0.5} {
-		rows = append(rows, fmt.Sprintf("| %.3g %% | %s | %s | %s |", 100*p,
-			count(between(p, 5)), count(between(p, 10)), count(between(p, 20))))
+	for _, p := range []float64{0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.8} {
+		run := runAgainst(p)
+		rows = append(rows, fmt.Sprintf("| %.3g %% | %s | %d | %s |", 100*p, count(between(p, 5)), run, count(between(p, float64(run)))))
 	}
 	return rows
 }
 
-// chanceFigures are how likely a window reaches the relative trip point by chance.
+// chanceFigures are how many failures it takes to be more than chance, and what that costs.
 func chanceFigures() (rows []string) {
-	s := Settings{}
-	sizes := []int{20, 100, 200}
-	for _, p := range []float64{0.001, 0.005, 0.01, 0.02, 0.05, 0.1} {
-		f := s.Failures.filled()
-		point := max(f.Floor, p*f.Multiple)
-		row := fmt.Sprintf("| %.3g %% | %.3g %% |", 100*p, 100*point)
-		for _, n := range sizes {
-			chance := 0.0
-			for k := 2; k <= n; k++ {
-				if quotient(uint64(k), uint64(n)) >= point {
-					chance += binomial(n, k, p)
-				}
-			}
-			if chance < 1e-9 {
-				row += " under 10^-9 |"
-			} else {
-				row += fmt.Sprintf(" %.2g |", chance)
-			}
+	// At a call a second the baseline reaches back 270 s at least, and the window 30.
+	rows = append(rows, fmt.Sprintf("%.2g %%, and no lower", 100*referenceRate(0, 240)),
+		fmt.Sprintf("%.1f nats", -math.Log(defaultFalseAlarm)),
+		fmt.Sprintf("2,880 × 5e-5 = %.2g", 2880*defaultFalseAlarm))
+	for _, p := range []float64{0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5} {
+		row := fmt.Sprintf("| %.3g %% | %.3g %% |", 100*p, 100*relativeTripPoint(p))
+		for _, n := range []int{20, 30, 100, 300} {
+			row += fmt.Sprintf(" %d → %d |", plainFailures(n, p), failuresBeyondChance(n, p, defaultFalseAlarm))
 		}
 		rows = append(rows, row)
 	}
-	a := binomial(20, 0, 0.01) + binomial(20, 1, 0.01)
-	return append(rows, fmt.Sprintf("%.3f × 2,880 = %.0f a day", 1-a, (1-a)*2880))
+	for _, p := range []float64{0.002, 0.01, 0.02, 0.05, 0.1} {
+		row := fmt.Sprintf("| %.3g %% |", 100*p)
+		for _, n := range []int{20, 30, 100} {
+			row += fmt.Sprintf(" %s → %s |", chanceOf(n, plainFailures(n, p), p), chanceOf(n, failuresBeyondChance(n, p, defaultFalseAlarm), p))
+		}
+		rows = append(rows, row)
+	}
+	for _, p := range []float64{0.002, 0.01, 0.02, 0.05, 0.1, 0.3} {
+		row := fmt.Sprintf("| %.3g %% |", 100*p)
+		for _, q := range []float64{0.2, 0.5, 1} {
+			plain := secondsUntil(plainFailures(30, p), defaultConsecutiveFailures, p, q)
+			row += fmt.Sprintf(" %s → %s |", plain, secondsUntil(failuresBeyondChance(30, p, defaultFalseAlarm), runAgainst(p), p, q))
+		}
+		rows = append(rows, row)
+	}
+	sharper := func(p float64) string {
+		return fmt.Sprintf("%d instead of %d", failuresBeyondChance(30, p, 1e-6), failuresBeyondChance(30, p, defaultFalseAlarm))
+	}
+	return append(rows, "at 1 % "+sharper(0.01)+", at 10 % "+sharper(0.1)+" and at 30 % "+sharper(0.3))
+}
+
+func relativeTripPoint(p float64) float64 {
+	f := Failures{}.filled()
+	return min(headroom(p), max(f.Floor, p*f.Multiple))
+}
+
+// plainFailures is how many of n calls have to fail for the ratio alone.
+func plainFailures(n int, p float64) int {
+	f := Failures{}.filled()
+	k := 2
+	for quotient(uint64(k), uint64(n)) < min(1, max(f.Floor, p*f.Multiple)) {
+		k++
+	}
+	return k
+}
+
+func failuresBeyondChance(n int, p, falseAlarm float64) int {
+	for k := 2; ; k++ {
+		e := Evidence{Rate: quotient(uint64(k), uint64(n)), TripPoint: relativeTripPoint(p)}
+		e.against(p, uint64(n), falseAlarm)
+		if e.trips() {
+			return k
+		}
+	}
+}
+
+func runAgainst(p float64) int {
+	return max(defaultConsecutiveFailures, int(math.Ceil(math.Log(runFalseAlarm)/math.Log(p))))
+}
+
+// chanceOf is how likely k or more of n calls fail.
+func chanceOf(n, k int, p float64) string {
+	chance := 0.0
+	for ; k <= n; k++ {
+		chance += binomial(n, k, p)
+	}
+	if chance < 1e-9 {
+		return "under 10^-9"
+	}
+	return fmt.Sprintf("%.1g", chance)
+}
+
+// secondsUntil is how long it takes on average, at a call a second, until a window of 30
+// calls holds so many failures, or all of them in a row, after the rate rises from p to q.
+func secondsUntil(failures, run int, p, q float64) string {
+	seconds := (float64(failures) - 30*p) / (q - p)
+	if q == 1 {
+		seconds = min(seconds, float64(run))
+	}
+	if q <= p || seconds > 30 {
+		return "–"
+	}
+	return fmt.Sprintf("%.0f s", seconds)
+}
+
+// slowFigures are how large a share of the calls has to be slow, by how large a share
+// normally is.
+func slowFigures() (rows []string) {
+	const samples = 300
+	for _, s := range []float64{0, 0.05, 0.1, 0.2, 0.3, 0.4, 0.45} {
+		row := fmt.Sprintf("| %.3g %% | %.3g %% |", 100*s, 100*max(defaultSlowCallRatio, headroom(s)))
+		for _, n := range []uint64{20, 30, 100, 300} {
+			k := uint64(1)
+			for ; ; k++ {
+				e := Evidence{Rate: quotient(k, n), TripPoint: max(defaultSlowCallRatio, headroom(s))}
+				e.against(referenceRate(s*samples, samples), n, defaultFalseAlarm)
+				if e.trips() {
+					break
+				}
+			}
+			row += fmt.Sprintf(" %d |", k)
+		}
+		rows = append(rows, row)
+	}
+	return rows
 }
 
 func raceFigures() (rows []string) {
@@ -114,7 +199,15 @@ func rampFigures() []string {
 	for ; !late.finished(time.Hour); fast++ {
 		late.advance(defaultProbeSuccesses)
 	}
-	return []string{
+	var rows []string
+	for _, p := range []float64{0.001, 0.005, 0.01, 0.02, 0.05, 0.1, 0.3, 0.5} {
+		row := fmt.Sprintf("| %.3g %% |", 100*p)
+		for _, n := range []uint64{1, 5, 20, 100} {
+			row += " " + failuresInRamp(n, p) + " |"
+		}
+		rows = append(rows, row)
+	}
+	return append(rows,
 		fmt.Sprintf("%s s to %s s after the first, and %s s to %s s after the longest",
 			seconds(7500*time.Millisecond), seconds(15*time.Second), seconds(time.Minute), seconds(2*time.Minute)),
 		fmt.Sprintf("%v %% on average", 100*share),
@@ -122,7 +215,18 @@ func rampFigures() []string {
 			(1-share)*r.length(15*time.Second).Seconds(), (1-share)*r.MaximumDuration.Seconds()),
 		fmt.Sprintf("%d slow calls in a row", slow),
 		fmt.Sprintf("%d fast calls", fast),
+	)
+}
+
+// failuresInRamp is how many of n calls have to fail to re-open the breaker.
+func failuresInRamp(n uint64, p float64) string {
+	for k := uint64(1); k <= n; k++ {
+		r := ramp{reference: p, settled: counts{calls: n, failures: k}}
+		if r.fails(0) {
+			return fmt.Sprint(k)
+		}
 	}
+	return "–"
 }
 
 func memoryFigures() []string {

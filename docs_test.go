@@ -135,7 +135,8 @@ func TestEveryCauseIsInOperations(t *testing.T) {
 }
 
 // sampleOutage is what the log and the snapshot in docs/operations.md were taken from:
-// minutes of ordinary traffic, an outage, a probe that fails, and the break after it.
+// minutes of ordinary traffic, one replica of three down, a probe that meets it, and the
+// break after that.
 func sampleOutage() (log string, snapshot breaker.Snapshot) {
 	mock := clock.NewMock()
 	mock.Set(time.Date(2026, 3, 2, 3, 0, 0, 0, time.UTC))
@@ -163,12 +164,13 @@ func sampleOutage() (log string, snapshot breaker.Snapshot) {
 		}
 		mock.Add(time.Second)
 	}
-	for range 5 {
-		call(breaker.Transient, 2*time.Second)
-	}
-	for range 90 { // refused, then a probe that fails, then refused
-		call(breaker.Transient, 2*time.Second)
-		mock.Add(200 * time.Millisecond)
+	for i := range 4 * 22 { // some served, then refused, then a probe that fails, then refused
+		if i%3 == 0 || i > 20 {
+			call(breaker.Transient, 38*time.Millisecond)
+		} else {
+			call(breaker.OK, 38*time.Millisecond)
+		}
+		mock.Add(250 * time.Millisecond)
 	}
 	return log, b.Snapshot()
 }
@@ -188,6 +190,7 @@ func TestEverySnapshotFieldIsInOperations(t *testing.T) {
 		OpenedAt:               time.Now(),
 		RetryAfterKnown:        true,
 		WindowKnown:            true,
+		FailureEvidence:        breaker.Evidence{TripPoint: 1, ReferenceKnown: true, Required: 1},
 		NormalLatencyKnown:     true,
 		NormalFailureRateKnown: true,
 		SlowThreshold:          1,

@@ -106,13 +106,13 @@ func because(t breaker.Transition) string {
 	case breaker.CauseConsecutiveFailures:
 		return fmt.Sprintf("%d failures in a row; %s", t.Run, pause)
 	case breaker.CauseRelativeFailures:
-		return fmt.Sprintf("%d of %d calls failed, where %.1f%% is normal; %s", t.Failures, t.Calls, 100*t.NormalFailureRate, pause)
+		return fmt.Sprintf("%d of %d calls failed, where %.1f%% is normal; %s", t.Failures, t.Calls, 100*t.FailureEvidence.Reference, pause)
 	case breaker.CauseSlowProbe:
 		return "up, but slow; " + pause
 	case breaker.CauseProbeFailed:
 		return "not well yet; " + pause
 	case breaker.CauseRampFailed:
-		return "a call in the ramp failed; " + pause
+		return fmt.Sprintf("%d of %d calls in the ramp failed; %s", t.Failures, t.Calls, pause)
 	case breaker.CauseBreakElapsed:
 		return "the next call is a probe"
 	case breaker.CauseProbesSucceeded:

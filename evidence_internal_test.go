@@ -85,8 +85,7 @@ func TestEvidenceWeighsWithoutAllocation(t *testing.T) {
 	}
 	c := counts{calls: 40, failures: 12, slow: 30}
 	require.Zero(t, testing.AllocsPerRun(100, func() {
-		b.failureEvidenceLocked(b.now, c).trips()
-		b.slowEvidenceLocked(b.now, c).trips()
-		b.runNeededLocked(b.now)
+		trips := b.failureEvidenceLocked(b.now, c).trips() || b.slowEvidenceLocked(b.now, c).trips()
+		require.True(t, trips && b.runNeededLocked(b.now) >= 5)
 	}))
 }

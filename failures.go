@@ -13,7 +13,7 @@ import (
 //
 // The breaker opens when the failure rate in the trip window reaches
 //
-//	min((1 + reference) / 2, max(Floor, baseline * Multiple))
+//	min((1 + reference) / 2, max(Floor, min(baseline, reference) * Multiple))
 //
 // where the baseline is the dependency's own failure rate over Window, and the
 // reference is the same without the calls of the trip window. It takes MinimumSamples
@@ -61,6 +61,10 @@ type Failures struct {
 	// 5, or as many as a dependency with this reference shows by itself once in 10^9
 	// calls, ln(1e-9)/ln(reference), if that is more. And a ramp forgives failures of the
 	// normal kind; see [Recovery].
+	//
+	// It is the chance of one look at the window, and a day is many looks: at one call a
+	// second the default leaves up to one open a day to luck. Failures that come in
+	// clumps surprise more than the bound thinks.
 	//
 	// 1 turns all of this off, and leaves the ratio. Setting FalseAlarm alone does not
 	// make the value written: the window is still derived. docs/defaults.md has the
@@ -112,11 +116,11 @@ func (s *Settings) failures() Failures {
 	return f
 }
 
-// raceNeeds returns the shortest baseline window, in nanoseconds, with which the
-// trip can win its race, rounded to a whole one as durations are. An outage of age t raises the baseline to t/Window, and
-// a trip point of Multiple times that passes 1 at t = Window/Multiple: from then
-// on no rate can trip. The trip window takes TripWindow to show the outage in
-// full; the factor of two is margin.
+// raceNeeds returns the shortest baseline window, in whole nanoseconds, with which the
+// trip can win its race. An outage of age t raises the baseline to t/Window, and a trip
+// point of Multiple times that passes 1 at t = Window/Multiple: from then on no rate can
+// trip. The trip window takes TripWindow to show the outage in full; the factor of two is
+// margin.
 func (f Failures) raceNeeds(tripWindow time.Duration) float64 {
 	return math.Round(2 * float64(tripWindow) * f.Multiple)
 }

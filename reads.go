@@ -31,21 +31,21 @@ func (b *Breaker) Effective() Settings {
 	return b.settings.effective()
 }
 
-// look runs a read under the lock, as of now.
-func look[T any](b *Breaker, read func(now time.Duration) (T, bool)) (T, bool) {
+// lockToRead takes the lock for a read, and returns the own time that it is as of.
+func (b *Breaker) lockToRead() (now time.Duration) {
 	b.mustExist()
 	r := b.read()
 	b.mu.Lock()
-	defer b.mu.Unlock()
-	return read(b.readAtLocked(r))
+	return b.readAtLocked(r)
 }
 
 // State returns what the next call would find: HalfOpen for an open breaker whose
 // break is over, Closed for a recovering one whose ramp has run out. It changes
 // nothing and takes no probe slot, so a health check can ask as often as it likes.
 func (b *Breaker) State() State {
-	state, _ := look(b, func(now time.Duration) (State, bool) { return b.stateLocked(now), true })
-	return state
+	now := b.lockToRead()
+	defer b.mu.Unlock()
+	return b.stateLocked(now)
 }
 
 func (b *Breaker) stateLocked(now time.Duration) State {
@@ -61,12 +61,12 @@ func (b *Breaker) stateLocked(now time.Duration) State {
 // OpenedAt returns when the breaker last opened or was isolated, and false while
 // State is Closed. A ramp keeps the time of its open.
 func (b *Breaker) OpenedAt() (time.Time, bool) {
-	return look(b, func(now time.Duration) (time.Time, bool) {
-		if b.stateLocked(now) == Closed {
-			return time.Time{}, false
-		}
-		return b.openedAt, true
-	})
+	now := b.lockToRead()
+	defer b.mu.Unlock()
+	if b.stateLocked(now) == Closed {
+		return time.Time{}, false
+	}
+	return b.openedAt, true
 }
 
 // NormalLatency returns how long a call to this dependency usually takes: the
@@ -74,7 +74,11 @@ func (b *Breaker) OpenedAt() (time.Time, bool) {
 // which it stays there, it is never below the true value, and above it by at most an
 // eighth from 8 µs on and by 1 µs below. False while there are
 // too few samples, after an idle Window, and where SlowCalls is off.
-func (b *Breaker) NormalLatency() (time.Duration, bool) { return look(b, b.normalLatencyLocked) }
+func (b *Breaker) NormalLatency() (time.Duration, bool) {
+	now := b.lockToRead()
+	defer b.mu.Unlock()
+	return b.normalLatencyLocked(now)
+}
 
 func (b *Breaker) normalLatencyLocked(now time.Duration) (time.Duration, bool) {
 	normal := b.latency.at(now).normal
@@ -85,13 +89,19 @@ func (b *Breaker) normalLatencyLocked(now time.Duration) (time.Duration, bool) {
 // over [Failures.Window]. False while there are too few samples, after an idle
 // Window, and where Failures is off.
 func (b *Breaker) NormalFailureRate() (float64, bool) {
-	return look(b, func(now time.Duration) (float64, bool) { return b.errors.rate(now) })
+	now := b.lockToRead()
+	defer b.mu.Unlock()
+	return b.errors.rate(now)
 }
 
 // RetryAfter returns what is left of the break being served: zero once it is over and
 // no call has probed yet. False when the breaker is not open: isolated, half-open,
 // recovering or closed.
-func (b *Breaker) RetryAfter() (time.Duration, bool) { return look(b, b.retryAfterLocked) }
+func (b *Breaker) RetryAfter() (time.Duration, bool) {
+	now := b.lockToRead()
+	defer b.mu.Unlock()
+	return b.retryAfterLocked(now)
+}
 
 func (b *Breaker) retryAfterLocked(now time.Duration) (time.Duration, bool) {
 	if b.state != Open {
@@ -102,12 +112,12 @@ func (b *Breaker) retryAfterLocked(now time.Duration) (time.Duration, bool) {
 
 // leftOfBreak answers for a refusal, which knows its own break alone.
 func (b *Breaker) leftOfBreak(refusal *RejectedError) (time.Duration, bool) {
-	return look(b, func(now time.Duration) (time.Duration, bool) {
-		if b.refusal != refusal {
-			return 0, false
-		}
-		return max(0, b.breakEnd-now), true
-	})
+	now := b.lockToRead()
+	defer b.mu.Unlock()
+	if b.refusal != refusal {
+		return 0, false
+	}
+	return max(0, b.breakEnd-now), true
 }
 
 // History returns the newest 64 transitions, oldest first, in a slice of the caller's

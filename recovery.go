@@ -14,9 +14,12 @@ import (
 // The ramp lasts Fraction times the break just served, within MinimumDuration and
 // MaximumDuration. It admits the lower of two fractions of the calls offered: a
 // clock that climbs from InitialFraction to 1, and evidence that a slow call
-// halves and that ProbeSuccesses fast calls in a row raise by InitialFraction. A
-// failure re-opens the breaker with a longer break. See docs/design.md, "The
-// ramp".
+// halves and that ProbeSuccesses fast calls in a row raise by InitialFraction.
+//
+// Failures re-open the breaker, with a longer break: the first one, where it is not known
+// how often the dependency fails anyway; where it is, as many as are worth 3 nats of
+// surprise (see [Failures]). Fewer, but more than normal, stall the ramp as a slow call
+// does; those that are merely normal do nothing. See docs/design.md, "The ramp".
 type Recovery struct {
 	// Fraction of the break just served that the ramp lasts. Default 0.25.
 	Fraction float64

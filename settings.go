@@ -27,8 +27,10 @@ type Settings struct {
 	DisableAdaptive bool
 
 	// ConsecutiveFailures is the number of failures in a row that open the
-	// breaker. Default 5. It needs no traffic to mean anything, which makes it
-	// the trip that works from the first call on and at two calls an hour.
+	// breaker. It needs no traffic to mean anything, which makes it the trip
+	// that works from the first call on and at two calls an hour. Default 5, or
+	// more for a dependency that is known to fail so often that five in a row
+	// are ordinary; see Failures.FalseAlarm. A written value is used as written.
 	ConsecutiveFailures int
 
 	// FailureRatio opens the breaker when at least this share of the calls in
@@ -64,7 +66,8 @@ type Settings struct {
 	SlowCalls SlowCalls
 
 	// SlowCallRatio is the share of slow calls in the trip window that opens the
-	// breaker, in (0, 1]. Default 0.5.
+	// breaker, or the least share that can; see SlowCalls.FalseAlarm. In (0, 1].
+	// Default 0.5.
 	SlowCallRatio float64
 
 	// BreakDuration is how long the first break lasts, before jitter. It doubles

@@ -93,10 +93,10 @@ func (s *Settings) slowCalls() SlowCalls {
 	return c
 }
 
-// raceNeeds returns the shortest baseline window, in nanoseconds, with which the
-// trip can win its race, rounded to a whole one as durations are. A brownout fills the ratio of the trip window after
-// ratio * TripWindow; it moves the quantile once it fills that share of the
-// baseline, after Quantile * Window. The factor of two is margin.
+// raceNeeds returns the shortest baseline window, in whole nanoseconds, with which the
+// trip can win its race. A brownout fills the ratio of the trip window after
+// ratio * TripWindow; it moves the quantile once it fills that share of the baseline,
+// after Quantile * Window. The factor of two is margin.
 func (c SlowCalls) raceNeeds(ratio float64, tripWindow time.Duration) float64 {
 	return math.Round(2 * ratio * float64(tripWindow) / c.Quantile)
 }

@@ -54,8 +54,8 @@ type Snapshot struct {
 	// none.
 	SlowThreshold time.Duration
 
-	// TripRatio is the failure rate in the trip window that opens the breaker; 0
-	// while there is none.
+	// TripRatio is the failure rate in the trip window that opens the breaker, where
+	// it is more than chance; 0 while there is none.
 	TripRatio float64
 
 	// AdmittedFraction is the share of the calls that a ramp admits; 0 unless

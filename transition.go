@@ -25,10 +25,11 @@ const (
 	CauseFailureRatio
 
 	// CauseRelativeFailures: Closed to Open, at a multiple of the dependency's
-	// own failure rate.
+	// own failure rate, and more than chance.
 	CauseRelativeFailures
 
-	// CauseSlowCalls: Closed to Open, by the share of slow calls.
+	// CauseSlowCalls: Closed to Open, by the share of slow calls, and more than
+	// chance.
 	CauseSlowCalls
 
 	// CauseProbeFailed: HalfOpen to Open, a probe was Transient.
@@ -41,7 +42,8 @@ const (
 	// nothing.
 	CauseProbesInconclusive
 
-	// CauseRampFailed: Recovering to Open, a call in the ramp was Transient.
+	// CauseRampFailed: Recovering to Open, calls in the ramp were Transient, more
+	// than is normal; see [Recovery].
 	CauseRampFailed
 
 	// CauseBreakElapsed: Open to HalfOpen, the break is over.

@@ -28,6 +28,7 @@ type Attempt struct {
 	start      time.Duration
 	generation uint64
 	probe      *probe // nil unless it took a slot
+	aside      bool   // a shadow breaker would have refused it
 }
 
 // noCopy makes vet complain about copies.

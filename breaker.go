@@ -102,30 +102,25 @@ type Breaker struct {
 	// never changed, under mu.
 	gate atomic.Pointer[gate]
 
-	settings Settings  // as given
-	born     time.Time // readings count from here
+	clock Clock     // nil for the system clock
+	born  time.Time // readings count from here
 
 	mu    sync.Mutex
+	state State
 	now   time.Duration // own time: the newest reading that was accepted
 	since time.Duration // of the state
-	state State
-	run   int // failures in a row
+	run   int           // failures in a row
 	owed  debts
+
+	settings Settings // as given
 
 	window  tripWindow     // nil where no rate trip is configured
 	errors  *errorBaseline // nil where Failures is off
 	latency *latencyWindow // nil where SlowCalls is off
 
-	generation       uint64  // counts the opens; an attempt belongs to the one it was admitted in
-	consecutiveOpens int     // without a clean close; what the break has grown by
-	troubleReference float64 // what failed normally, as the first of these opens found it; 0 unknown
-	breakLength      time.Duration
-	breakEnd         time.Duration
-	openedAt         time.Time
-	requested        bool           // ProbeNow ended the break
-	refusal          *RejectedError // of the newest break, while its RetryAfter holds
-	draw             float64        // for the next break's jitter
-	drawn            bool
+	generation uint64  // counts the opens; an attempt belongs to the one it was admitted in
+	draw       float64 // for the next break's jitter
+	drawn      bool
 
 	tally tally
 
@@ -134,8 +129,8 @@ type Breaker struct {
 
 // debts are what an operation owes user code, paid after the lock is given up.
 type debts struct {
-	draw  bool // a number from Settings.Random, in place of the one used
-	event bool // a call of Settings.OnTransition
+	draw func() float64                    // Settings.Random, for a number in place of the one used
+	tell func(context.Context, Transition) // Settings.OnTransition, of what is in the outbox
 }
 
 // New builds a closed breaker. Its error is a [*SettingsError] with every problem of
@@ -145,16 +140,15 @@ func New(s Settings) (*Breaker, error) {
 	if err := s.Validate(); err != nil {
 		return nil, err
 	}
-	b := &Breaker{settings: s}
-	if s.Clock != nil {
-		b.born = s.Clock.Now()
+	b := &Breaker{settings: s, clock: s.Clock}
+	if b.clock != nil {
+		b.born = b.clock.Now()
 	} else {
 		b.born = time.Now()
 	}
-	failures, slowCalls := s.failures(), s.slowCalls()
-	b.errors = newErrorBaseline(failures)
-	b.latency = newLatencyWindow(slowCalls)
-	if s.FailureRatio > 0 || !failures.Off || s.SlowCallThreshold > 0 || !slowCalls.Off {
+	b.errors = newErrorBaseline(s.failures())
+	b.latency = newLatencyWindow(s.slowCalls())
+	if s.hasWindow() {
 		b.window = newTripWindow(s.tripWindow(), s.TripCalls)
 	}
 	if s.BreakJitter != JitterNone {
@@ -303,8 +297,7 @@ func (b *Breaker) admit(ctx context.Context, attempt *Attempt) error {
 		return nil
 	}
 	if g.from <= r.offset && r.offset < g.until {
-		g.refused.Add(1)
-		return g.refusal
+		return g.refuse(b, ctx, r, attempt)
 	}
 	return b.admitUnderLock(ctx, r, attempt)
 }
@@ -317,8 +310,7 @@ func (b *Breaker) admitUnderLock(ctx context.Context, r reading, attempt *Attemp
 		attempt.begin(b, ctx, r, b.generation)
 		attempt.probe = slot
 	} else {
-		err = b.gate.Load().refusal
-		b.refused.Add(1)
+		err = b.gate.Load().refuse(b, ctx, r, attempt)
 	}
 	told := false
 	defer func() {
@@ -331,29 +323,40 @@ func (b *Breaker) admitUnderLock(ctx context.Context, r reading, attempt *Attemp
 	return err
 }
 
+// refuse refuses a call or, for a shadow breaker, lets it run aside.
+func (g *gate) refuse(b *Breaker, ctx context.Context, r reading, attempt *Attempt) error {
+	if g.shadow {
+		attempt.begin(b, ctx, r, g.generation)
+		attempt.aside = true
+		return nil
+	}
+	g.refused.Add(1)
+	return g.refusal
+}
+
 // unlock gives the lock up, and then pays what the operation owes user code.
 func (b *Breaker) unlock() {
 	owed := b.owed
 	b.owed = debts{}
 	b.mu.Unlock()
-	if owed != (debts{}) {
+	if owed.draw != nil || owed.tell != nil {
 		b.pay(owed)
 	}
 }
 
 func (b *Breaker) pay(owed debts) {
-	if owed.draw {
-		b.drawAhead()
+	if owed.draw != nil {
+		b.drawAhead(owed.draw)
 	}
-	if owed.event {
-		b.outbox.deliver(b.settings.OnTransition)
+	if owed.tell != nil {
+		b.outbox.deliver(owed.tell)
 	}
 }
 
-// drawAhead keeps one number for the next break, because an open happens under the
-// lock and Random must not.
-func (b *Breaker) drawAhead() {
-	draw := b.settings.random()()
+// drawAhead keeps one number for the next break, because an open happens under the lock
+// and Random must not.
+func (b *Breaker) drawAhead(random func() float64) {
+	draw := random()
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.draw, b.drawn = draw, true

@@ -45,24 +45,23 @@ type reading struct {
 const furthest time.Duration = 1<<62 - 1
 
 func (b *Breaker) read() reading {
-	clock := b.settings.Clock
-	if clock == nil {
+	if b.clock == nil {
 		return reading{offset: time.Since(b.born)}
 	}
-	now := clock.Now()
+	now := b.clock.Now()
 	return reading{offset: min(max(now.Sub(b.born), -furthest), furthest), wall: now}
 }
 
 func (b *Breaker) after(d time.Duration) <-chan time.Time {
-	if clock := b.settings.Clock; clock != nil {
-		return clock.After(d)
+	if b.clock != nil {
+		return b.clock.After(d)
 	}
 	return time.After(d)
 }
 
 // timeOfDay returns the time of day at a reading.
 func (b *Breaker) timeOfDay(r reading) time.Time {
-	if b.settings.Clock == nil {
+	if b.clock == nil {
 		return time.Now()
 	}
 	return r.wall
@@ -105,8 +104,8 @@ func (b *Breaker) moveBackLocked(by time.Duration) {
 	b.countTimeLocked()
 	b.now = earlier(b.now, by)
 	b.since = b.now
-	b.breakEnd = earlier(b.breakEnd, by)
 	if b.trouble != nil {
+		b.breakEnd = earlier(b.breakEnd, by)
 		b.ramp.start = earlier(b.ramp.start, by)
 		b.probes.moveBack(by)
 	}

@@ -72,10 +72,14 @@ func (w *latencyWindow) record(now, d time.Duration) (threshold time.Duration) {
 	}
 	w.slot.add(d)
 	if w.slot.n >= w.due {
-		w.memo = w.compute(slicesPerWindow)
-		w.due = w.slot.n + w.memo.samples
+		w.remember()
 	}
 	return w.memo.threshold
+}
+
+func (w *latencyWindow) remember() {
+	w.memo = w.compute(slicesPerWindow)
+	w.due = w.slot.n + w.memo.samples
 }
 
 func (s *latencySlice) add(d time.Duration) {

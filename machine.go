@@ -18,6 +18,7 @@ type gate struct {
 	generation uint64
 	refusal    *RejectedError
 	refused    *atomic.Uint64
+	shadow     bool
 
 	// A reading in [from, until) is refused without the lock.
 	from, until time.Duration
@@ -26,6 +27,14 @@ type gate struct {
 // trouble is what a breaker holds from its first transition on. Most never have one, and
 // there may be many of them.
 type trouble struct {
+	consecutiveOpens int     // without a clean close; what the break has grown by
+	reference        float64 // what failed normally, as the first of these opens found it; 0 unknown
+	breakLength      time.Duration
+	breakEnd         time.Duration
+	openedAt         time.Time
+	requested        bool           // ProbeNow ended the break
+	refusal          *RejectedError // of the newest break, while its RetryAfter holds
+
 	probes  probes
 	ramp    ramp
 	history history
@@ -33,12 +42,19 @@ type trouble struct {
 
 	opens      [CauseRampFailed + 1]uint64
 	recoveries uint64
+	aside      [verdicts + 1]uint64 // what a shadow breaker would have refused, by how it ended
 
 	// A storm of refusals has every core at this counter. On a cache line of its own it
 	// keeps them from what else a refusal reads.
 	_       [64]byte
 	refused atomic.Uint64
 	_       [56]byte
+}
+
+func (b *Breaker) beginTroubleLocked() {
+	if b.trouble == nil {
+		b.trouble = new(trouble)
+	}
 }
 
 // untroubled stands for the trouble that a breaker has not had yet, to be read.
@@ -81,6 +97,10 @@ func (b *Breaker) recordLocked(a *Attempt, r reading, v Verdict, d time.Duration
 		if normal, ok := b.normalLatencyLocked(b.now); ok && d < normal {
 			v = Canceled
 		}
+	}
+	if a.aside {
+		b.aside[v]++
+		return
 	}
 	b.tally.verdicts[v]++
 	late := a.generation != b.generation || a.probe != nil && a.probe.lost
@@ -166,6 +186,7 @@ func (b *Breaker) tripLocked() (Cause, bool) {
 // nothing from here on. Inconclusive probes say nothing about the dependency, so the
 // break that follows them is as long as the last and does not count as another.
 func (b *Breaker) openLocked(ctx context.Context, r reading, cause Cause) {
+	b.beginTroubleLocked()
 	if cause != CauseProbesInconclusive {
 		b.consecutiveOpens++
 	}
@@ -189,7 +210,7 @@ func (b *Breaker) takeDrawLocked() float64 {
 		draw = rand.Float64()
 	}
 	b.drawn = false
-	b.owed.draw = true
+	b.owed.draw = b.settings.random()
 	return inUnitInterval(draw)
 }
 
@@ -217,7 +238,7 @@ func (b *Breaker) recoverLocked(ctx context.Context, r reading) {
 	}
 	b.moveLocked(ctx, r, Recovering, CauseProbesSucceeded)
 	b.clearLocked()
-	b.ramp = newRamp(b.now, b.settings.Recovery.filled(), b.breakLength, b.troubleReference)
+	b.ramp = newRamp(b.now, b.settings.Recovery.filled(), b.breakLength, b.reference)
 }
 
 // closeLocked ends the trouble: the break starts over at its first length.
@@ -227,7 +248,7 @@ func (b *Breaker) closeLocked(ctx context.Context, r reading, cause Cause) {
 	}
 	b.moveLocked(ctx, r, Closed, cause)
 	b.clearLocked()
-	b.consecutiveOpens, b.troubleReference = 0, 0
+	b.consecutiveOpens, b.reference = 0, 0
 }
 
 // clearLocked forgets the evidence for a decision that has now been made. The
@@ -245,16 +266,15 @@ func (b *Breaker) clearLocked() {
 
 // moveLocked changes the state and writes it down, with the numbers as they stand.
 func (b *Breaker) moveLocked(ctx context.Context, r reading, to State, cause Cause) {
-	if b.trouble == nil {
-		b.trouble = new(trouble)
-	}
+	b.beginTroubleLocked()
 	t := Transition{
-		Name:  b.settings.Name,
-		From:  b.state,
-		To:    to,
-		At:    b.timeOfDay(r),
-		Cause: cause,
-		Run:   b.run,
+		Name:   b.settings.Name,
+		Shadow: b.settings.Shadow,
+		From:   b.state,
+		To:     to,
+		At:     b.timeOfDay(r),
+		Cause:  cause,
+		Run:    b.run,
 	}
 	t.RunNeeded = b.runNeededLocked(b.now)
 	if b.window != nil {
@@ -263,10 +283,10 @@ func (b *Breaker) moveLocked(ctx context.Context, r reading, to State, cause Cau
 		t.FailureEvidence = b.failureEvidenceLocked(b.now, c)
 		t.SlowEvidence = b.slowEvidenceLocked(b.now, c)
 	}
-	if b.troubleReference == 0 {
+	if b.reference == 0 {
 		// Known first at the open, or, where the calls that opened it are all there
 		// is to go by, soon after. Later the trouble itself would be in it.
-		b.troubleReference = t.FailureEvidence.Reference
+		b.reference = t.FailureEvidence.Reference
 	}
 	t.NormalLatency, t.NormalLatencyKnown = b.normalLatencyLocked(b.now)
 	t.NormalFailureRate, t.NormalFailureRateKnown = b.errors.rate(b.now)
@@ -280,7 +300,7 @@ func (b *Breaker) moveLocked(ctx context.Context, r reading, to State, cause Cau
 	t = b.history.add(t)
 	if b.settings.OnTransition != nil && !cause.silent() {
 		b.outbox.put(event{ctx, t})
-		b.owed.event = true
+		b.owed.tell = b.settings.OnTransition
 	}
 	b.countTimeLocked()
 	b.state = to
@@ -298,7 +318,7 @@ func (b *Breaker) countTimeLocked() {
 // reading that is too far behind for an open breaker goes to acceptLocked, and so
 // does every call in the other states.
 func (b *Breaker) publishLocked() {
-	g := &gate{state: b.state, generation: b.generation}
+	g := &gate{state: b.state, generation: b.generation, shadow: b.settings.Shadow}
 	old := b.gate.Load()
 	switch {
 	case b.state == Closed:

@@ -14,8 +14,8 @@ func (b *Breaker) Isolate() {
 	if b.state == Isolated {
 		return
 	}
-	b.refusal = nil
 	b.moveLocked(context.Background(), r, Isolated, CauseIsolated)
+	b.refusal = nil
 	b.probes.clear()
 	b.ramp = ramp{}
 }
@@ -30,13 +30,13 @@ func (b *Breaker) Reset() {
 	b.mu.Lock()
 	defer b.unlock()
 	b.acceptLocked(r)
-	b.refusal = nil
-	if b.state == Closed {
-		b.clearLocked()
-		b.consecutiveOpens, b.troubleReference = 0, 0
-		return
+	if b.state != Closed {
+		b.closeLocked(context.Background(), r, CauseReset)
 	}
-	b.closeLocked(context.Background(), r, CauseReset)
+	b.clearLocked()
+	if b.trouble != nil {
+		b.consecutiveOpens, b.reference, b.refusal = 0, 0, nil
+	}
 }
 
 // ProbeNow ends the break of an open breaker: the next call is a probe. The break

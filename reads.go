@@ -10,15 +10,14 @@ func (b *Breaker) mustExist() {
 }
 
 // Name returns [Settings.Name].
-func (b *Breaker) Name() string {
-	b.mustExist()
-	return b.settings.Name
-}
+func (b *Breaker) Name() string { return b.Settings().Name }
 
 // Settings returns the settings as they were given: New(b.Settings()) builds an equal
 // breaker.
 func (b *Breaker) Settings() Settings {
 	b.mustExist()
+	b.mu.Lock()
+	defer b.mu.Unlock()
 	return b.settings
 }
 
@@ -26,10 +25,7 @@ func (b *Breaker) Settings() Settings {
 // filled in. A trip that is off is Off there; ProbeTimeout stays 0 where it follows
 // the break. It is there to be read: as input to New, a value that was derived would
 // count as written.
-func (b *Breaker) Effective() Settings {
-	b.mustExist()
-	return b.settings.effective()
-}
+func (b *Breaker) Effective() Settings { return b.Settings().effective() }
 
 // lockToRead takes the lock for a read, and returns the own time that it is as of.
 func (b *Breaker) lockToRead() (now time.Duration) {

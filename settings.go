@@ -99,6 +99,11 @@ type Settings struct {
 	// Default: no ramp. See [RecoveryOver].
 	Recovery Recovery
 
+	// Shadow makes the breaker measure and decide as usual and refuse nothing: a dry run.
+	// What it would have refused runs, is no evidence, and is counted by how it ended; see
+	// [Totals]. Default false. See docs/dry-run.md.
+	Shadow bool
+
 	// Classify turns the error of a call into a verdict. It is asked for errors
 	// only: a nil error is OK. It comes after a verdict that the error carries
 	// and after the rule for cancelled callers, and it must be safe for
@@ -181,6 +186,11 @@ func (s *Settings) random() func() float64 {
 		return rand.Float64
 	}
 	return s.Random
+}
+
+// hasWindow reports that some trip goes by a rate.
+func (s *Settings) hasWindow() bool {
+	return s.FailureRatio > 0 || !s.failures().Off || s.SlowCallThreshold > 0 || !s.slowCalls().Off
 }
 
 // effective fills in every default and derived value.

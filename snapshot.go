@@ -12,6 +12,9 @@ type Snapshot struct {
 	// Name of the breaker.
 	Name string
 
+	// Shadow is [Settings.Shadow]: what follows is a dry run.
+	Shadow bool
+
 	// At is when the cut was made.
 	At time.Time
 
@@ -104,6 +107,11 @@ type Totals struct {
 	// counted under their verdict as well.
 	Stale uint64
 
+	// WouldRefuseOK, WouldRefuseTransient and WouldRefuseOther count the calls that a
+	// shadow breaker would have refused, by how they ended; the last are those of the
+	// other verdicts, and those released. They are not among the admitted.
+	WouldRefuseOK, WouldRefuseTransient, WouldRefuseOther uint64
+
 	// Opens by cause. Every cause that opens has an entry.
 	Opens map[Cause]uint64
 
@@ -137,12 +145,13 @@ func (b *Breaker) Snapshot() Snapshot {
 	trouble := b.troubleLocked()
 	s := Snapshot{
 		Name:             b.settings.Name,
+		Shadow:           b.settings.Shadow,
 		At:               at,
 		State:            b.stateLocked(now),
 		Run:              b.run,
 		RunNeeded:        b.runNeededLocked(now),
 		ProbesInFlight:   trouble.probes.taken.Len(),
-		ConsecutiveOpens: b.consecutiveOpens,
+		ConsecutiveOpens: trouble.consecutiveOpens,
 		Last:             trouble.history.last(),
 		Totals:           b.totalsLocked(now),
 	}
@@ -192,6 +201,12 @@ func (b *Breaker) totalsLocked(now time.Duration) Totals {
 	for _, n := range v {
 		t.Admitted += n
 	}
+	t.WouldRefuseOK, t.WouldRefuseTransient = trouble.aside[OK], trouble.aside[Transient]
+	for v, n := range trouble.aside {
+		if v := Verdict(v); v != OK && v != Transient {
+			t.WouldRefuseOther += n
+		}
+	}
 	for cause, n := range trouble.opens {
 		if Cause(cause).opens() {
 			t.Opens[Cause(cause)] = n
@@ -209,6 +224,7 @@ func (b *Breaker) totalsLocked(now time.Duration) Totals {
 func (s Snapshot) MarshalJSON() ([]byte, error) {
 	return json.Marshal(struct {
 		Name              string      `json:"name"`
+		Shadow            bool        `json:"shadow,omitzero"`
 		At                time.Time   `json:"at"`
 		State             State       `json:"state"`
 		OpenedAt          time.Time   `json:"opened_at,omitzero"`
@@ -232,6 +248,7 @@ func (s Snapshot) MarshalJSON() ([]byte, error) {
 		Totals            Totals      `json:"totals"`
 	}{
 		Name:              s.Name,
+		Shadow:            s.Shadow,
 		At:                s.At,
 		State:             s.State,
 		OpenedAt:          s.OpenedAt,
@@ -273,12 +290,15 @@ func (t Totals) MarshalJSON() ([]byte, error) {
 		Canceled   uint64            `json:"canceled"`
 		Released   uint64            `json:"released"`
 		Stale      uint64            `json:"stale"`
+		WouldOK    uint64            `json:"would_refuse_ok"`
+		WouldFail  uint64            `json:"would_refuse_transient"`
+		WouldOther uint64            `json:"would_refuse_other"`
 		Opens      map[Cause]uint64  `json:"opens"`
 		Recoveries uint64            `json:"recoveries"`
 		TimeIn     map[State]seconds `json:"seconds_in"`
 	}{
 		t.Admitted, t.Refused, t.OK, t.Slow, t.Transient, t.Throttled, t.Permanent, t.Canceled,
-		t.Released, t.Stale, t.Opens, t.Recoveries, in,
+		t.Released, t.Stale, t.WouldRefuseOK, t.WouldRefuseTransient, t.WouldRefuseOther, t.Opens, t.Recoveries, in,
 	})
 }
 
@@ -287,6 +307,7 @@ func (t Transition) MarshalJSON() ([]byte, error) {
 	return json.Marshal(struct {
 		Seq               uint64    `json:"seq"`
 		Name              string    `json:"name"`
+		Shadow            bool      `json:"shadow,omitzero"`
 		From              State     `json:"from"`
 		To                State     `json:"to"`
 		At                time.Time `json:"at"`
@@ -304,6 +325,7 @@ func (t Transition) MarshalJSON() ([]byte, error) {
 	}{
 		Seq:               t.Seq,
 		Name:              t.Name,
+		Shadow:            t.Shadow,
 		From:              t.From,
 		To:                t.To,
 		At:                t.At,

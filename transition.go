@@ -111,6 +111,9 @@ type Transition struct {
 	// Name of the breaker.
 	Name string
 
+	// Shadow marks a dry run: the breaker refuses nothing.
+	Shadow bool
+
 	// From and To are the states. From is the To of the transition before, and
 	// Closed in the first.
 	From, To State
@@ -153,7 +156,11 @@ type Transition struct {
 //	"db" closed -> open: relative-failures, 12 of 40 failed, normally 1.1 %, chance below 1 in 10^9, break 11.3s
 func (t Transition) String() string {
 	var s strings.Builder
-	fmt.Fprintf(&s, "%q %v -> %v: %v", t.Name, t.From, t.To, t.Cause)
+	fmt.Fprintf(&s, "%q ", t.Name)
+	if t.Shadow {
+		s.WriteString("(shadow) ")
+	}
+	fmt.Fprintf(&s, "%v -> %v: %v", t.From, t.To, t.Cause)
 	if t.Cause == CauseConsecutiveFailures {
 		fmt.Fprintf(&s, ", %d in a row", t.Run)
 	}

@@ -109,10 +109,17 @@ func (b *Breaker) judge(ctx context.Context, err error) (v Verdict, hurried bool
 	if ended == context.Canceled && errors.Is(err, context.Cause(ctx)) {
 		return Canceled, false
 	}
-	if classify := b.settings.Classify; classify != nil {
+	if classify := b.classifier(); classify != nil {
 		v = classify(err).known()
 	} else {
 		v = classifyBare(err)
 	}
 	return v, v == Transient && ended == context.DeadlineExceeded
+}
+
+// classifier returns the caller's own, or nil. Update may be changing it.
+func (b *Breaker) classifier() func(error) Verdict {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.settings.Classify
 }

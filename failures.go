@@ -22,24 +22,24 @@ import (
 // docs/design.md, "The failure baseline".
 type Failures struct {
 	// Off turns the trip off; the other fields must then be zero.
-	Off bool
+	Off bool `json:"off"`
 
 	// Multiple is how many times the baseline rate is too many. Above 1.
 	// Default 5.
-	Multiple float64
+	Multiple float64 `json:"multiple"`
 
 	// Window is how far back the baseline reaches. It must outlive an outage
 	// that the trip window is only beginning to show: Window / Multiple must be
 	// at least twice [Settings.TripWindow]. Default 5 min.
-	Window time.Duration
+	Window time.Duration `json:"window"`
 
 	// MinimumSamples is how many outcomes the baseline needs before the trip is
 	// armed. Default 100.
-	MinimumSamples int
+	MinimumSamples int `json:"minimum_samples"`
 
 	// Floor is the rate below which nothing is wrong, however quiet the
 	// baseline. In (0, 1]. Default 0.05.
-	Floor float64
+	Floor float64 `json:"floor"`
 
 	// FalseAlarm is the probability, for one look at the trip window, with which a
 	// dependency that is merely itself may show a deviation that counts as more than
@@ -69,7 +69,7 @@ type Failures struct {
 	// 1 turns all of this off, and leaves the ratio. Setting FalseAlarm alone does not
 	// make the value written: the window is still derived. docs/defaults.md has the
 	// price of the default in seconds.
-	FalseAlarm float64
+	FalseAlarm float64 `json:"false_alarm"`
 }
 
 // defaultFalseAlarm serves both relative trips. docs/defaults.md says why.

@@ -22,20 +22,20 @@ import (
 // does; those that are merely normal do nothing. See docs/design.md, "The ramp".
 type Recovery struct {
 	// Fraction of the break just served that the ramp lasts. Default 0.25.
-	Fraction float64
+	Fraction float64 `json:"fraction"`
 
 	// MinimumDuration of a ramp. Default 1 s, or MaximumDuration if that is
 	// less.
-	MinimumDuration time.Duration
+	MinimumDuration time.Duration `json:"minimum_duration"`
 
 	// MaximumDuration of a ramp. Default 30 s, or MinimumDuration if that is
 	// more.
-	MaximumDuration time.Duration
+	MaximumDuration time.Duration `json:"maximum_duration"`
 
 	// InitialFraction is the share of the calls that the ramp admits when it
 	// starts, the share below which it never falls, and the step by which fast
 	// calls raise it. In (0, 1). Default 0.05.
-	InitialFraction float64
+	InitialFraction float64 `json:"initial_fraction"`
 }
 
 const (

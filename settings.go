@@ -13,103 +13,103 @@ import (
 // default, so Settings{Name: "db"} is a complete configuration. A Settings is a
 // plain value: copy it, change the copy, build another breaker with it.
 //
-// [Settings.Validate] tells what [New] would refuse. docs/defaults.md gives the
-// arithmetic behind each default.
+// [Settings.Validate] tells what [New] would refuse. [Settings.UnmarshalJSON] reads
+// settings from a file. docs/defaults.md gives the arithmetic behind each default.
 type Settings struct {
 	// Name appears in errors, transitions, metrics and health reports. The
 	// default is the empty name.
-	Name string
+	Name string `json:"name"`
 
 	// DisableAdaptive turns both relative trips, Failures and SlowCalls, off.
 	// What remains are ConsecutiveFailures and the absolute FailureRatio and
 	// SlowCallThreshold. It is an error beside a Failures or SlowCalls that
 	// someone wrote, unless that one is Off as well. Default false.
-	DisableAdaptive bool
+	DisableAdaptive bool `json:"disable_adaptive"`
 
 	// ConsecutiveFailures is the number of failures in a row that open the
 	// breaker. It needs no traffic to mean anything, which makes it the trip
 	// that works from the first call on and at two calls an hour. Default 5, or
 	// more for a dependency that is known to fail so often that five in a row
 	// are ordinary; see Failures.FalseAlarm. A written value is used as written.
-	ConsecutiveFailures int
+	ConsecutiveFailures int `json:"consecutive_failures"`
 
 	// FailureRatio opens the breaker when at least this share of the calls in
 	// the trip window failed, in (0, 1]. Default 0: off.
-	FailureRatio float64
+	FailureRatio float64 `json:"failure_ratio"`
 
 	// Failures opens the breaker when the failure rate rises to a multiple of
 	// the dependency's own. Default FailuresAbove(5), with a baseline window
 	// that widens with TripWindow; Failures{Off: true} turns it off.
-	Failures Failures
+	Failures Failures `json:"failures"`
 
 	// MinimumCalls is how many sampled calls the trip window must hold before
 	// any ratio of it is looked at. Default 20, or TripCalls if that is less.
-	MinimumCalls int
+	MinimumCalls int `json:"minimum_calls"`
 
 	// TripWindow is the length of the sliding window over which the ratios that
 	// trip are measured. Default 30 s.
-	TripWindow time.Duration
+	TripWindow time.Duration `json:"trip_window"`
 
 	// TripCalls bounds the trip window by number as well: only the last
 	// TripCalls samples count, and of those only the ones within TripWindow. At
 	// most 1,000,000, and 16 bytes each. Default 0: bounded by time alone.
-	TripCalls int
+	TripCalls int `json:"trip_calls"`
 
 	// SlowCallThreshold is a constant at and above which a call that succeeded
 	// is slow. Default 0: none.
-	SlowCallThreshold time.Duration
+	SlowCallThreshold time.Duration `json:"slow_call_threshold"`
 
 	// SlowCalls makes a call slow at a multiple of the dependency's own normal
 	// latency. Default SlowCallsAbove(3), with a baseline window that widens
 	// with TripWindow; SlowCalls{Off: true} turns it off. With SlowCallThreshold
 	// beside it, the lower of the two decides.
-	SlowCalls SlowCalls
+	SlowCalls SlowCalls `json:"slow_calls"`
 
 	// SlowCallRatio is the share of slow calls in the trip window that opens the
 	// breaker, or the least share that can; see SlowCalls.FalseAlarm. In (0, 1].
 	// Default 0.5.
-	SlowCallRatio float64
+	SlowCallRatio float64 `json:"slow_call_ratio"`
 
 	// BreakDuration is how long the first break lasts, before jitter. It doubles
 	// with every consecutive open. Default 15 s, or MaximumBreakDuration if that
 	// is less.
-	BreakDuration time.Duration
+	BreakDuration time.Duration `json:"break_duration"`
 
 	// MaximumBreakDuration caps the doubling; equal to BreakDuration it turns the
 	// growth off. Default 2 min, or BreakDuration if that is longer.
-	MaximumBreakDuration time.Duration
+	MaximumBreakDuration time.Duration `json:"maximum_break_duration"`
 
 	// BreakJitter says how much of a break is random. Default JitterEqual.
-	BreakJitter Jitter
+	BreakJitter Jitter `json:"break_jitter"`
 
 	// HalfOpenProbes is how many probes may be under way at once. At most
 	// 1,000,000. Default 1.
-	HalfOpenProbes int
+	HalfOpenProbes int `json:"half_open_probes"`
 
 	// ProbeSuccesses is how many successful probes close the breaker or start
 	// the ramp. In a ramp it is also how many fast calls in a row raise the
 	// admitted fraction. Default 2.
-	ProbeSuccesses int
+	ProbeSuccesses int `json:"probe_successes"`
 
 	// ProbeTimeout is how long a probe may take before another caller may have
 	// its slot. Default 0: the break being served, and at least 1 s.
-	ProbeTimeout time.Duration
+	ProbeTimeout time.Duration `json:"probe_timeout"`
 
 	// Recovery hands the traffic back over a ramp once the probes succeeded.
 	// Default: no ramp. See [RecoveryOver].
-	Recovery Recovery
+	Recovery Recovery `json:"recovery"`
 
 	// Shadow makes the breaker measure and decide as usual and refuse nothing: a dry run.
 	// What it would have refused runs, is no evidence, and is counted by how it ended; see
 	// [Totals]. Default false. See docs/dry-run.md.
-	Shadow bool
+	Shadow bool `json:"shadow"`
 
 	// Classify turns the error of a call into a verdict. It is asked for errors
 	// only: a nil error is OK. It comes after a verdict that the error carries
 	// and after the rule for cancelled callers, and it must be safe for
 	// concurrent use. If it panics, the call counts as Permanent and the panic
 	// goes up. Default [Classify].
-	Classify func(error) Verdict
+	Classify func(error) Verdict `json:"-"`
 
 	// OnTransition is told of every transition but the silent ones (see
 	// [Cause]), outside the breaker's lock, one at a time and in order, with
@@ -117,14 +117,14 @@ type Settings struct {
 	// breaker. It runs in the goroutine of a call, which waits for it: hand long
 	// work to a goroutine of your own. If it panics, the panic goes up in that
 	// call. Default none.
-	OnTransition func(context.Context, Transition)
+	OnTransition func(context.Context, Transition) `json:"-"`
 
 	// Clock is where the breaker reads the time. Default the system clock.
-	Clock Clock
+	Clock Clock `json:"-"`
 
 	// Random gives numbers in [0, 1) for the jitter; one outside counts as 0.
 	// It must be safe for concurrent use. Default rand.Float64 of math/rand/v2.
-	Random func() float64
+	Random func() float64 `json:"-"`
 }
 
 // The defaults, each written once. docs/defaults.md says why.

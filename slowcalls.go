@@ -16,25 +16,25 @@ import (
 // than chance: see FalseAlarm. See docs/design.md, "The latency baseline".
 type SlowCalls struct {
 	// Off turns the relative threshold off; the other fields must then be zero.
-	Off bool
+	Off bool `json:"off"`
 
 	// Multiple is how many times normal is slow. Above 1. Default 3.
-	Multiple float64
+	Multiple float64 `json:"multiple"`
 
 	// Quantile of recent latency that counts as normal, in (0, 0.5]. Default
 	// 0.5, the median. A high quantile moves with the first slow calls, and half of
 	// the calls are never above it. The lower it is, the larger a share of Window a
 	// brownout may fill before it passes for normal.
-	Quantile float64
+	Quantile float64 `json:"quantile"`
 
 	// Window is how far back the baseline reaches. It must remember normal until
 	// the trip window is full of slow calls: Quantile * Window must be at least
 	// 2 * SlowCallRatio * TripWindow. Default 5 min.
-	Window time.Duration
+	Window time.Duration `json:"window"`
 
 	// MinimumSamples is how many successful calls the baseline needs before it
 	// is known. Default 20.
-	MinimumSamples int
+	MinimumSamples int `json:"minimum_samples"`
 
 	// FalseAlarm is the probability, for one look at the trip window, with which a
 	// dependency that is merely itself may show a share of slow calls that counts as
@@ -48,7 +48,7 @@ type SlowCalls struct {
 	//
 	// 1 turns this off, and leaves the ratio. Setting FalseAlarm alone does not make
 	// the value written: the window is still derived.
-	FalseAlarm float64
+	FalseAlarm float64 `json:"false_alarm"`
 }
 
 // SlowCallsAbove returns the relative slow threshold at the given multiple of the

@@ -37,8 +37,8 @@ type noCopy struct{}
 func (*noCopy) Lock()   {}
 func (*noCopy) Unlock() {}
 
-func (a *Attempt) begin(b *Breaker, ctx context.Context, r reading, generation uint64) {
-	a.breaker, a.ctx, a.start, a.generation = b, ctx, r.offset, generation
+func (a *Attempt) begin(b *Breaker, ctx context.Context, start time.Duration, generation uint64) {
+	a.breaker, a.ctx, a.start, a.generation = b, ctx, start, generation
 }
 
 // Done ends the attempt with the error of the call: it is classified, and the time
@@ -118,6 +118,6 @@ func (a *Attempt) end(r reading, v Verdict, d time.Duration, hurried bool) {
 	a.breaker = nil
 	b.mu.Lock()
 	b.acceptLocked(r)
-	b.recordLocked(a, r, v, max(d, 0), hurried)
+	b.recordLocked(a, v, max(d, 0), hurried)
 	b.unlock()
 }

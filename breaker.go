@@ -108,6 +108,7 @@ type Breaker struct {
 	mu    sync.Mutex
 	state State
 	now   time.Duration // own time: the newest reading that was accepted
+	wall  time.Time     // the time of day then, by a Clock of the caller's own
 	since time.Duration // of the state
 	run   int           // failures in a row
 	owed  debts
@@ -293,7 +294,7 @@ func (b *Breaker) admit(ctx context.Context, attempt *Attempt) error {
 	r := b.read()
 	g := b.gate.Load()
 	if g.state == Closed {
-		attempt.begin(b, ctx, r, g.generation)
+		attempt.begin(b, ctx, r.offset, g.generation)
 		return nil
 	}
 	if g.from <= r.offset && r.offset < g.until {
@@ -305,9 +306,9 @@ func (b *Breaker) admit(ctx context.Context, attempt *Attempt) error {
 func (b *Breaker) admitUnderLock(ctx context.Context, r reading, attempt *Attempt) (err error) {
 	b.mu.Lock()
 	b.acceptLocked(r)
-	slot, ok := b.admitLocked(ctx, r)
+	slot, ok := b.admitLocked(ctx)
 	if ok {
-		attempt.begin(b, ctx, r, b.generation)
+		attempt.begin(b, ctx, r.offset, b.generation)
 		attempt.probe = slot
 	} else {
 		err = b.gate.Load().refuse(b, ctx, r, attempt)
@@ -326,7 +327,7 @@ func (b *Breaker) admitUnderLock(ctx context.Context, r reading, attempt *Attemp
 // refuse refuses a call or, for a shadow breaker, lets it run aside.
 func (g *gate) refuse(b *Breaker, ctx context.Context, r reading, attempt *Attempt) error {
 	if g.shadow {
-		attempt.begin(b, ctx, r, g.generation)
+		attempt.begin(b, ctx, r.offset, g.generation)
 		attempt.aside = true
 		return nil
 	}

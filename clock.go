@@ -59,12 +59,12 @@ func (b *Breaker) after(d time.Duration) <-chan time.Time {
 	return time.After(d)
 }
 
-// timeOfDay returns the time of day at a reading.
-func (b *Breaker) timeOfDay(r reading) time.Time {
+// timeOfDayLocked returns the time of day at the newest reading that was accepted.
+func (b *Breaker) timeOfDayLocked() time.Time {
 	if b.clock == nil {
 		return time.Now()
 	}
-	return r.wall
+	return b.wall
 }
 
 // How far a reading may lie behind the newest and still be a late one.
@@ -72,25 +72,28 @@ const lateReading = time.Second
 
 // acceptLocked moves the breaker's own time, b.now, to a reading.
 func (b *Breaker) acceptLocked(r reading) {
-	if r.offset >= b.now && b.state != Open {
+	if r.offset >= b.now && b.clock == nil && b.state != Open {
 		b.now = r.offset
 		return
 	}
 	b.acceptOddLocked(r) // apart, so that the rest is inlined
 }
 
-// acceptOddLocked accepts what is not a step forward, or has a gate to tell. A clock that
+// acceptOddLocked accepts what is not a step forward, or has more to tell. A clock that
 // was set back takes every instant that the breaker holds back with it. That keeps each
 // remaining span as it was, and it keeps own time equal to the reading, so that however
 // often a clock goes back and forth, nothing adds up until it overflows: a package-level
 // breaker meets such steps, of decades, each time that a test in a synctest bubble uses
 // it.
 func (b *Breaker) acceptOddLocked(r reading) {
+	b.wall = r.wall
 	behind := b.now - r.offset
 	switch {
 	case behind <= 0:
 		b.now = r.offset
-		b.publishLocked() // the gate of an open breaker goes by the newest reading
+		if b.state == Open {
+			b.publishLocked() // its gate goes by the newest reading
+		}
 	case behind > lateReading:
 		b.moveBackLocked(behind)
 	}

@@ -15,10 +15,10 @@ import (
 // gate is what admission sees of the state without the lock.
 type gate struct {
 	state      State
+	shadow     bool
 	generation uint64
 	refusal    *RejectedError
 	refused    *atomic.Uint64
-	shadow     bool
 
 	// A reading in [from, until) is refused without the lock.
 	from, until time.Duration
@@ -63,7 +63,7 @@ var untroubled trouble
 func (b *Breaker) troubleLocked() *trouble { return cmp.Or(b.trouble, &untroubled) }
 
 // admitLocked decides about a call, and gives a probe its slot.
-func (b *Breaker) admitLocked(ctx context.Context, r reading) (*probe, bool) {
+func (b *Breaker) admitLocked(ctx context.Context) (*probe, bool) {
 	switch b.state {
 	case Closed:
 		return nil, true
@@ -75,13 +75,13 @@ func (b *Breaker) admitLocked(ctx context.Context, r reading) (*probe, bool) {
 		if b.requested {
 			cause = CauseProbeRequested
 		}
-		b.moveLocked(ctx, r, HalfOpen, cause)
-		return b.admitProbeLocked(ctx, r)
+		b.moveLocked(ctx, HalfOpen, cause)
+		return b.admitProbeLocked(ctx)
 	case HalfOpen:
-		return b.admitProbeLocked(ctx, r)
+		return b.admitProbeLocked(ctx)
 	case Recovering:
 		if b.ramp.finished(b.now) {
-			b.closeLocked(ctx, r, CauseRampCompleted)
+			b.closeLocked(ctx, CauseRampCompleted)
 			return nil, true
 		}
 		return nil, b.ramp.admits(b.now)
@@ -90,7 +90,7 @@ func (b *Breaker) admitLocked(ctx context.Context, r reading) (*probe, bool) {
 }
 
 // recordLocked lets an outcome count, and decide what it decides.
-func (b *Breaker) recordLocked(a *Attempt, r reading, v Verdict, d time.Duration, hurried bool) {
+func (b *Breaker) recordLocked(a *Attempt, v Verdict, d time.Duration, hurried bool) {
 	if hurried {
 		// A deadline that ran out before the dependency usually answers tells of
 		// the caller's haste alone.
@@ -118,13 +118,13 @@ func (b *Breaker) recordLocked(a *Attempt, r reading, v Verdict, d time.Duration
 	case Closed:
 		if v == Transient || slow {
 			if cause, ok := b.tripLocked(); ok {
-				b.openLocked(a.ctx, r, cause)
+				b.openLocked(a.ctx, cause)
 			}
 		}
 	case HalfOpen:
-		b.settleProbeLocked(a.ctx, r, a.probe, v, slow)
+		b.settleProbeLocked(a.ctx, a.probe, v, slow)
 	case Recovering:
-		b.settleRampLocked(a.ctx, r, v, slow)
+		b.settleRampLocked(a.ctx, v, slow)
 	}
 }
 
@@ -185,7 +185,7 @@ func (b *Breaker) tripLocked() (Cause, bool) {
 // openLocked begins a break, and a generation: what was admitted before decides
 // nothing from here on. Inconclusive probes say nothing about the dependency, so the
 // break that follows them is as long as the last and does not count as another.
-func (b *Breaker) openLocked(ctx context.Context, r reading, cause Cause) {
+func (b *Breaker) openLocked(ctx context.Context, cause Cause) {
 	b.beginTroubleLocked()
 	if cause != CauseProbesInconclusive {
 		b.consecutiveOpens++
@@ -196,7 +196,7 @@ func (b *Breaker) openLocked(ctx context.Context, r reading, cause Cause) {
 	b.breakEnd = later(b.now, b.breakLength)
 	b.requested = false
 	b.generation++
-	b.moveLocked(ctx, r, Open, cause)
+	b.moveLocked(ctx, Open, cause)
 	b.clearLocked()
 }
 
@@ -215,7 +215,7 @@ func (b *Breaker) takeDrawLocked() float64 {
 }
 
 // settleRampLocked lets an outcome in a ramp count.
-func (b *Breaker) settleRampLocked(ctx context.Context, r reading, v Verdict, slow bool) {
+func (b *Breaker) settleRampLocked(ctx context.Context, v Verdict, slow bool) {
 	if v != OK && v != Transient {
 		return
 	}
@@ -226,27 +226,27 @@ func (b *Breaker) settleRampLocked(ctx context.Context, r reading, v Verdict, sl
 	case v == OK:
 		b.ramp.advance(b.settings.probeSuccesses())
 	case b.ramp.fails(b.now):
-		b.openLocked(ctx, r, CauseRampFailed)
+		b.openLocked(ctx, CauseRampFailed)
 	}
 }
 
 // recoverLocked ends a half-open spell that succeeded.
-func (b *Breaker) recoverLocked(ctx context.Context, r reading) {
+func (b *Breaker) recoverLocked(ctx context.Context) {
 	if b.settings.Recovery.off() {
-		b.closeLocked(ctx, r, CauseProbesSucceeded)
+		b.closeLocked(ctx, CauseProbesSucceeded)
 		return
 	}
-	b.moveLocked(ctx, r, Recovering, CauseProbesSucceeded)
+	b.moveLocked(ctx, Recovering, CauseProbesSucceeded)
 	b.clearLocked()
 	b.ramp = newRamp(b.now, b.settings.Recovery.filled(), b.breakLength, b.reference)
 }
 
 // closeLocked ends the trouble: the break starts over at its first length.
-func (b *Breaker) closeLocked(ctx context.Context, r reading, cause Cause) {
+func (b *Breaker) closeLocked(ctx context.Context, cause Cause) {
 	if cause != CauseReset {
 		b.recoveries++
 	}
-	b.moveLocked(ctx, r, Closed, cause)
+	b.moveLocked(ctx, Closed, cause)
 	b.clearLocked()
 	b.consecutiveOpens, b.reference = 0, 0
 }
@@ -265,14 +265,14 @@ func (b *Breaker) clearLocked() {
 }
 
 // moveLocked changes the state and writes it down, with the numbers as they stand.
-func (b *Breaker) moveLocked(ctx context.Context, r reading, to State, cause Cause) {
+func (b *Breaker) moveLocked(ctx context.Context, to State, cause Cause) {
 	b.beginTroubleLocked()
 	t := Transition{
 		Name:   b.settings.Name,
 		Shadow: b.settings.Shadow,
 		From:   b.state,
 		To:     to,
-		At:     b.timeOfDay(r),
+		At:     b.timeOfDayLocked(),
 		Cause:  cause,
 		Run:    b.run,
 	}

@@ -14,7 +14,7 @@ func (b *Breaker) Isolate() {
 	if b.state == Isolated {
 		return
 	}
-	b.moveLocked(context.Background(), r, Isolated, CauseIsolated)
+	b.moveLocked(context.Background(), Isolated, CauseIsolated)
 	b.refusal = nil
 	b.probes.clear()
 	b.ramp = ramp{}
@@ -31,7 +31,7 @@ func (b *Breaker) Reset() {
 	defer b.unlock()
 	b.acceptLocked(r)
 	if b.state != Closed {
-		b.closeLocked(context.Background(), r, CauseReset)
+		b.closeLocked(context.Background(), CauseReset)
 	}
 	b.clearLocked()
 	if b.trouble != nil {

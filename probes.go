@@ -65,7 +65,7 @@ func (b *Breaker) probeTimeoutLocked() time.Duration {
 // that of the oldest probe if it has expired. The probe that never returns loses its
 // slot to someone who wants it, so it cannot hold the breaker half-open; until then
 // it may still decide.
-func (b *Breaker) admitProbeLocked(ctx context.Context, r reading) (*probe, bool) {
+func (b *Breaker) admitProbeLocked(ctx context.Context) (*probe, bool) {
 	if b.probes.taken.Len() >= b.settings.halfOpenProbes() {
 		oldest := b.probes.taken.Front().Value.(*probe)
 		if b.now-oldest.start < b.probeTimeoutLocked() {
@@ -73,7 +73,7 @@ func (b *Breaker) admitProbeLocked(ctx context.Context, r reading) (*probe, bool
 		}
 		oldest.lost = true
 		b.probes.giveBack(oldest)
-		if b.inconclusiveLocked(ctx, r) {
+		if b.inconclusiveLocked(ctx) {
 			return nil, false
 		}
 	}
@@ -81,31 +81,31 @@ func (b *Breaker) admitProbeLocked(ctx context.Context, r reading) (*probe, bool
 }
 
 // settleProbeLocked lets the outcome of a probe decide.
-func (b *Breaker) settleProbeLocked(ctx context.Context, r reading, slot *probe, v Verdict, slow bool) {
+func (b *Breaker) settleProbeLocked(ctx context.Context, slot *probe, v Verdict, slow bool) {
 	b.probes.giveBack(slot)
 	switch {
 	case v == Transient:
-		b.openLocked(ctx, r, CauseProbeFailed)
+		b.openLocked(ctx, CauseProbeFailed)
 	case v != OK:
-		b.inconclusiveLocked(ctx, r)
+		b.inconclusiveLocked(ctx)
 	case slow && b.settings.Recovery.off():
-		b.openLocked(ctx, r, CauseSlowProbe)
+		b.openLocked(ctx, CauseSlowProbe)
 	default:
 		b.probes.inconclusive = 0
 		b.probes.successes++
 		if b.probes.successes >= b.settings.probeSuccesses() {
-			b.recoverLocked(ctx, r)
+			b.recoverLocked(ctx)
 		}
 	}
 }
 
 // inconclusiveLocked counts a probe that decided nothing, and reports whether that
 // re-opened the breaker.
-func (b *Breaker) inconclusiveLocked(ctx context.Context, r reading) bool {
+func (b *Breaker) inconclusiveLocked(ctx context.Context) bool {
 	b.probes.inconclusive++
 	if b.probes.inconclusive < mostInconclusive {
 		return false
 	}
-	b.openLocked(ctx, r, CauseProbesInconclusive)
+	b.openLocked(ctx, CauseProbesInconclusive)
 	return true
 }

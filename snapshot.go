@@ -138,7 +138,10 @@ type tally struct {
 func (b *Breaker) Snapshot() Snapshot {
 	b.mustExist()
 	r := b.read()
-	at := b.timeOfDay(r)
+	at := r.wall
+	if b.clock == nil {
+		at = time.Now()
+	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	now := b.readAtLocked(r)

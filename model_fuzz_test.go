@@ -1,0 +1,131 @@
+package breaker_test
+
+import (
+	"encoding/binary"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/normal-go/breaker"
+)
+
+var sequences = flag.Int("sequences", 3000, "random sequences in which the breaker must agree with its model")
+
+// FuzzModel decodes settings and a sequence of moves, and holds the breaker to the model
+// after every one.
+func FuzzModel(f *testing.F) {
+	f.Fuzz(func(t *testing.T, data []byte) {
+		if len(data) > headerBytes+3*400 {
+			return
+		}
+		agree(t, data, map[breaker.State]int{})
+	})
+}
+
+// Random sequences, always the same. The moves depend on the state, so that they do not
+// all end in a closed breaker.
+func TestModelAgreesOnRandomSequences(t *testing.T) {
+	steps, refused := map[breaker.State]int{}, 0
+	for i := range *sequences {
+		var seed [32]byte
+		binary.LittleEndian.PutUint64(seed[:], uint64(i))
+		source := rand.NewChaCha8(seed)
+		data := make([]byte, headerBytes+3*(60+i%140))
+		_, _ = source.Read(data)
+		if !agree(t, data, steps) {
+			refused++
+		}
+	}
+	total := 0
+	for _, n := range steps {
+		total += n
+	}
+	t.Logf("%d sequences, %d of them with settings that New refuses; %d steps: %v", *sequences, refused, total, steps)
+	require.Less(t, refused, *sequences/10, "settings refused")
+	for _, state := range []breaker.State{breaker.HalfOpen, breaker.Recovering} {
+		require.GreaterOrEqual(t, steps[state], total/5, "steps in %v", state)
+	}
+	require.GreaterOrEqual(t, steps[breaker.Isolated], total/200, "steps in isolated")
+}
+
+// agree plays one sequence, and reports whether New accepted its settings. When the two
+// disagree, it looks for a shorter sequence in which they do, and prints that one.
+func agree(t *testing.T, data []byte, steps map[breaker.State]int) (accepted bool) {
+	t.Helper()
+	d := play(data, steps, nil)
+	if d == nil || d.first == "" {
+		return d != nil
+	}
+	data = shorten(data)
+	var table strings.Builder
+	d = play(data, map[breaker.State]int{}, func(format string, a ...any) { fmt.Fprintf(&table, format, a...) })
+	t.Fatalf("breaker and model differ\n%s%s\n%s\n\ngo test fuzz v1\n[]byte(%q)", settingsTable(data), table.String(), d.first, data)
+	return true
+}
+
+// play returns nil if New refuses the settings.
+func play(data []byte, steps map[breaker.State]int, log func(string, ...any)) *duel {
+	header := make([]byte, headerBytes)
+	moves := data[copy(header, data):]
+	s, draws, mood := decodeSettings(header)
+	d := newDuel(s, draws, steps)
+	if d == nil {
+		return nil
+	}
+	d.log, d.mood = log, mood
+	for len(moves) >= 3 && d.first == "" {
+		d.move(moves[0], int(moves[1]), int(moves[2]))
+		moves = moves[3:]
+	}
+	return d
+}
+
+// shorten leaves out what a difference does not need.
+func shorten(data []byte) []byte {
+	differ := func(data []byte) bool {
+		d := play(data, map[breaker.State]int{}, nil)
+		return d != nil && d.first != ""
+	}
+	for again := true; again; {
+		again = false
+		for size := (len(data) - headerBytes) / 3; size >= 1; size /= 2 {
+			for i := headerBytes; i+3*size <= len(data); {
+				shorter := append(append([]byte{}, data[:i]...), data[i+3*size:]...)
+				if differ(shorter) {
+					data, again = shorter, true
+				} else {
+					i += 3 * size
+				}
+			}
+		}
+		for i := range data {
+			if data[i] != 0 {
+				simpler := append([]byte{}, data...)
+				simpler[i] = 0
+				if differ(simpler) {
+					data, again = simpler, true
+				}
+			}
+		}
+	}
+	return data
+}
+
+// settingsTable prints the settings that are not at their default.
+func settingsTable(data []byte) string {
+	s, draws, _ := decodeSettings(append(append([]byte{}, data...), make([]byte, headerBytes)...))
+	var table strings.Builder
+	fields := reflect.ValueOf(s)
+	for i := range fields.NumField() {
+		if value := fields.Field(i); !value.IsZero() && value.Kind() != reflect.Func {
+			fmt.Fprintf(&table, "%s: %+v\n", fields.Type().Field(i).Name, value)
+		}
+	}
+	fmt.Fprintf(&table, "own Classify: %v\nRandom gives %v\n", s.Classify != nil, draws)
+	return table.String()
+}

@@ -23,49 +23,56 @@ func FuzzModel(f *testing.F) {
 		if len(data) > headerBytes+3*400 {
 			return
 		}
-		agree(t, data, map[breaker.State]int{})
+		agree(t, 0, data, map[breaker.State]int{})
 	})
 }
 
 // Random sequences, always the same. The moves depend on the state, so that they do not
 // all end in a closed breaker.
 func TestModelAgreesOnRandomSequences(t *testing.T) {
-	steps, refused := map[breaker.State]int{}, 0
+	steps, causes, refused := map[breaker.State]int{}, map[breaker.Cause]int{}, 0
 	for i := range *sequences {
 		var seed [32]byte
 		binary.LittleEndian.PutUint64(seed[:], uint64(i))
 		source := rand.NewChaCha8(seed)
 		data := make([]byte, headerBytes+3*(60+i%140))
 		_, _ = source.Read(data)
-		if !agree(t, data, steps) {
+		d := agree(t, i, data, steps)
+		if d == nil {
 			refused++
+			continue
+		}
+		for _, transition := range d.model.transitions {
+			causes[transition.Cause]++
 		}
 	}
 	total := 0
 	for _, n := range steps {
 		total += n
 	}
-	t.Logf("%d sequences, %d of them with settings that New refuses; %d steps: %v", *sequences, refused, total, steps)
+	t.Logf("%d sequences, %d with settings that New refuses; %d steps, in %v; transitions by %v", *sequences, refused, total, steps, causes)
 	require.Less(t, refused, *sequences/10, "settings refused")
 	for _, state := range []breaker.State{breaker.HalfOpen, breaker.Recovering} {
 		require.GreaterOrEqual(t, steps[state], total/5, "steps in %v", state)
 	}
-	require.GreaterOrEqual(t, steps[breaker.Isolated], total/200, "steps in isolated")
+	for cause := breaker.CauseConsecutiveFailures; cause <= breaker.CauseReset; cause++ {
+		require.Positive(t, causes[cause], "transitions by %v", cause)
+	}
 }
 
-// agree plays one sequence, and reports whether New accepted its settings. When the two
-// disagree, it looks for a shorter sequence in which they do, and prints that one.
-func agree(t *testing.T, data []byte, steps map[breaker.State]int) (accepted bool) {
+// agree plays one sequence. It returns nil if New refuses the settings.
+func agree(t *testing.T, sequence int, data []byte, steps map[breaker.State]int) *duel {
 	t.Helper()
 	d := play(data, steps, nil)
 	if d == nil || d.first == "" {
-		return d != nil
+		return d
 	}
-	data = shorten(data)
+	data = shorten(data, func(d *duel) bool { return d.first != "" })
 	var table strings.Builder
 	d = play(data, map[breaker.State]int{}, func(format string, a ...any) { fmt.Fprintf(&table, format, a...) })
-	t.Fatalf("breaker and model differ\n%s%s\n%s\n\ngo test fuzz v1\n[]byte(%q)", settingsTable(data), table.String(), d.first, data)
-	return true
+	t.Fatalf("breaker and model differ in sequence %d; shortened it is\n%s%s\n%s\n\ngo test fuzz v1\n[]byte(%q)",
+		sequence, settingsTable(data), table.String(), d.first, data)
+	return nil
 }
 
 // play returns nil if New refuses the settings.
@@ -85,18 +92,18 @@ func play(data []byte, steps map[breaker.State]int, log func(string, ...any)) *d
 	return d
 }
 
-// shorten leaves out what a difference does not need.
-func shorten(data []byte) []byte {
-	differ := func(data []byte) bool {
+// shorten leaves out what a duel does not need to stay interesting.
+func shorten(data []byte, interesting func(*duel) bool) []byte {
+	stays := func(data []byte) bool {
 		d := play(data, map[breaker.State]int{}, nil)
-		return d != nil && d.first != ""
+		return d != nil && interesting(d)
 	}
 	for again := true; again; {
 		again = false
 		for size := (len(data) - headerBytes) / 3; size >= 1; size /= 2 {
 			for i := headerBytes; i+3*size <= len(data); {
 				shorter := append(append([]byte{}, data[:i]...), data[i+3*size:]...)
-				if differ(shorter) {
+				if stays(shorter) {
 					data, again = shorter, true
 				} else {
 					i += 3 * size
@@ -107,7 +114,7 @@ func shorten(data []byte) []byte {
 			if data[i] != 0 {
 				simpler := append([]byte{}, data...)
 				simpler[i] = 0
-				if differ(simpler) {
+				if stays(simpler) {
 					data, again = simpler, true
 				}
 			}

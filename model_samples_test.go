@@ -20,7 +20,7 @@ type normal struct {
 	known   bool
 	latency time.Duration
 	samples int
-	share   float64 // of the samples, at Multiple times the latency and above
+	above   int // of the samples, at Multiple times the latency and above
 
 	slice, newest int // when it was computed: the slice, and the samples in it
 }
@@ -80,11 +80,16 @@ func (m *model) threshold(n normal) time.Duration {
 	if !n.known {
 		return constant
 	}
-	relative := time.Duration(m.set.SlowCalls.Multiple * float64(n.latency))
+	relative := m.multiple(n.latency)
 	if constant > 0 {
 		return min(constant, relative)
 	}
 	return relative
+}
+
+// multiple is the shortest whole duration that reaches the multiple of a normal latency.
+func (m *model) multiple(latency time.Duration) time.Duration {
+	return time.Duration(math.Ceil(m.set.SlowCalls.Multiple * float64(latency)))
 }
 
 // bucket numbers the buckets of a window since the breaker was built.
@@ -148,16 +153,17 @@ func (m *model) computeLatency(t time.Duration) normal {
 		bounds[i] = upperBound(s.latency)
 	}
 	slices.Sort(bounds)
-	rank := int(math.Ceil(set.Quantile * float64(len(bounds))))
+	rank := 1 // the least that is such a share of them
+	for float64(rank)/float64(len(bounds)) < set.Quantile {
+		rank++
+	}
 	n := normal{known: true, latency: bounds[rank-1], samples: len(bounds)}
-	from := upperBound(time.Duration(set.Multiple * float64(n.latency)))
-	above := 0
+	from := upperBound(m.multiple(n.latency))
 	for _, bound := range bounds {
 		if bound >= from {
-			above++
+			n.above++
 		}
 	}
-	n.share = float64(above) / float64(len(bounds))
 	n.slice, n.newest = m.newestSlice(t)
 	return n
 }
@@ -256,8 +262,8 @@ func (m *model) weighSlow(f figures) (e breaker.Evidence) {
 	}
 	if n := f.normal; n.known {
 		e.Required = -math.Log(set.FalseAlarm)
-		e.TripPoint = max(e.TripPoint, (1+n.share)/2)
-		e.Reference = (n.share*float64(n.samples) + 0.5) / float64(n.samples+1)
+		e.TripPoint = max(e.TripPoint, (1+float64(n.above)/float64(n.samples))/2)
+		e.Reference = (float64(n.above) + 0.5) / float64(n.samples+1)
 		e.ReferenceKnown = true
 		e.Surprise = surprise(f.slow, f.calls, e.Reference)
 	}

@@ -1,6 +1,7 @@
 package breaker_test
 
 import (
+	"math"
 	"time"
 
 	"github.com/normal-go/breaker"
@@ -154,11 +155,11 @@ func decodeSettings(header []byte) (s breaker.Settings, draws []float64, mood in
 	case s.DisableAdaptive:
 	case written%8 < 6:
 		s.SlowCalls = breaker.SlowCalls{
-			Multiple: pick(multiple, 0, 2, 1.5, 10), MinimumSamples: pick(minimum, 0, 1, 5, 20, 2, 10),
-			Quantile: pick(quantile, 0, 0.1, 0.25, 0.3),
+			Multiple: pick(multiple, 0, 2, 1.5, 10, 1.0001234567), MinimumSamples: pick(minimum, 0, 1, 5, 20, 2, 10),
+			Quantile: pick(quantile, 0, 0.1, 0.25, 0.07),
 		}
 		if s.SlowCalls != (breaker.SlowCalls{}) {
-			need := 2 * ratio * float64(tripWindow) / pick(quantile, 0.5, 0.1, 0.25, 0.3)
+			need := 2 * ratio * float64(tripWindow) / pick(quantile, 0.5, 0.1, 0.25, 0.07)
 			s.SlowCalls.Window = time.Duration(pick(window, 1, 1.3, 2, 10)*need) + 1
 		}
 		fallthrough
@@ -182,7 +183,7 @@ func decodeSettings(header []byte) (s breaker.Settings, draws []float64, mood in
 		}
 	}
 	// Draws of which a break of any length above takes a whole number of nanoseconds.
-	draws = pick(next(), []float64{0}, []float64{0.5, 0.25, 0.9375}, []float64{-1, 0.75, 1, 0.125, 2})
+	draws = pick(next(), []float64{0}, []float64{0.5, 0.25, 0.9375}, []float64{-1, 0.75, 1, 0.125, math.NaN()})
 	return s, draws, next()
 }
 

@@ -115,7 +115,7 @@ func decodeSettings(header []byte) (s breaker.Settings, draws []float64, mood in
 	s.MaximumBreakDuration = pick(next(), 0, s.BreakDuration, 4*s.BreakDuration, 3*s.BreakDuration)
 	s.BreakJitter = pick(next(), breaker.JitterEqual, breaker.JitterNone, breaker.JitterFull)
 	s.HalfOpenProbes = pick(next(), 0, 1, 2, 3, 3)
-	s.ProbeSuccesses = pick(next(), 0, 1, 2, 3, 5, 9, 12)
+	s.ProbeSuccesses = pick(next(), 0, 1, 2, 3, 5, 9, 12, 4)
 	s.ProbeTimeout = pick(next(), 0, time.Second, 32, 10*time.Second)
 	if next()%2 == 1 {
 		s.Classify = func(err error) breaker.Verdict {
@@ -156,10 +156,10 @@ func decodeSettings(header []byte) (s breaker.Settings, draws []float64, mood in
 	case written%8 < 6:
 		s.SlowCalls = breaker.SlowCalls{
 			Multiple: pick(multiple, 0, 2, 1.5, 10, 1.0001234567), MinimumSamples: pick(minimum, 0, 1, 5, 20, 2, 10),
-			Quantile: pick(quantile, 0, 0.1, 0.25, 0.07),
+			Quantile: pick(quantile, 0, 0.1, 0.25, 0.28),
 		}
 		if s.SlowCalls != (breaker.SlowCalls{}) {
-			need := 2 * ratio * float64(tripWindow) / pick(quantile, 0.5, 0.1, 0.25, 0.07)
+			need := 2 * ratio * float64(tripWindow) / pick(quantile, 0.5, 0.1, 0.25, 0.28)
 			s.SlowCalls.Window = time.Duration(pick(window, 1, 1.3, 2, 10)*need) + 1
 		}
 		fallthrough

@@ -17,7 +17,7 @@ import (
 var menus = map[breaker.State]string{
 	breaker.Closed:     "mmmmmmmmmmcccaasdttttttttbfDmmmmcctttmmmmcsdlxpRIP",
 	breaker.Open:       "tttttttttttttttttttPcasdlbfDtttptRIcttxtttttttttttttt",
-	breaker.HalfOpen:   "ccccccaaaaaaaaaassssddlltttbDDpaaaxsscaaslcaacccaaassddltRIPaaccsaac",
+	breaker.HalfOpen:   "ccccccaaaaaaaaaassssddlltttbDDpaaaxsscaaslcaacccaaassddltRIPaaccsaacaaaaaaaaaacccc",
 	breaker.Recovering: "mmmmmccccccccccccaaaaaassssdddltttbfDDDpxsccccmcccccRIPcccc",
 	breaker.Isolated:   "RRRRRRRRRcasdlbfDpxIPtRR",
 }
@@ -61,8 +61,8 @@ func (d *duel) move(kind byte, a, b int) {
 		latency, every := d.latency(b), 1+a/16%8
 		v := d.verdict(a*7 + b)
 		n := 2 + a%16
-		if len(d.model.past) > 50 {
-			n = 1 + a%3 // the breaker knows what is normal: on with it
+		if len(d.model.past) > 40 {
+			n = 1 + a%2 // the breaker knows what is normal: on with it
 		}
 		for i := range n {
 			if i%every == 0 {
@@ -157,6 +157,9 @@ func (d *duel) done(call keptCall, a, b int) {
 	}
 	if a%3 == 0 {
 		latency := d.latency(a / 3)
+		if normal := m.latency(m.instant(d.reading)); call.late != nil {
+			latency = normal.latency - time.Duration(b%2) // the caller's haste is judged by it
+		}
 		d.note("kept call is done after %v: %v (context: %v)", latency, err, call.tried.ctx.Err())
 		call.attempt.DoneAfter(err, latency)
 		m.settle(call.tried, d.reading, m.verdict(call.tried, err, d.reading, latency), latency)
@@ -211,7 +214,7 @@ func (d *duel) pass(a, b int) {
 		width := max(1, window/time.Duration(buckets))
 		return (m.own/width + 1) * width
 	}
-	any := []time.Duration{
+	instants := []time.Duration{
 		m.own + 10*time.Millisecond, m.own + 1, m.own + time.Second, next(m.set.TripWindow, 10), m.own + m.set.TripWindow,
 		m.own + m.set.TripWindow/3, next(m.set.TripWindow, 10), m.own + m.set.TripWindow,
 		next(m.set.SlowCalls.Window, 4), next(m.set.SlowCalls.Window, 4), next(m.set.Failures.Window, 10),
@@ -219,9 +222,9 @@ func (d *duel) pass(a, b int) {
 		m.own + 24*time.Hour,
 	}
 	if m.set.TripCalls > 0 && len(m.trip) > 0 {
-		any = append(any, m.trip[max(0, len(m.trip)-m.set.TripCalls)].at+m.set.TripWindow, m.trip[len(m.trip)/2].at+m.set.TripWindow)
+		instants = append(instants, m.trip[max(0, len(m.trip)-m.set.TripCalls)].at+m.set.TripWindow, m.trip[len(m.trip)/2].at+m.set.TripWindow)
 	}
-	to := pick(a, any...)
+	to := pick(a, instants...)
 	switch m.state {
 	case breaker.Open:
 		if a%16 != 0 {

@@ -35,7 +35,7 @@ func (b *Breaker) Reset() {
 	}
 	b.clearLocked()
 	if b.trouble != nil {
-		b.consecutiveOpens, b.reference, b.refusal = 0, 0, nil
+		b.refusal = nil
 	}
 }
 

@@ -119,5 +119,9 @@ func (a *Attempt) end(r reading, v Verdict, d time.Duration, hurried bool) {
 	b.mu.Lock()
 	b.acceptLocked(r)
 	b.recordLocked(a, v, max(d, 0), hurried)
+	if b.owed.none() { // nearly always; a call less
+		b.mu.Unlock()
+		return
+	}
 	b.unlock()
 }

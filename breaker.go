@@ -134,6 +134,8 @@ type debts struct {
 	tell func(context.Context, Transition) // Settings.OnTransition, of what is in the outbox
 }
 
+func (d *debts) none() bool { return d.draw == nil && d.tell == nil }
+
 // New builds a closed breaker. Its error is a [*SettingsError] with every problem of
 // the settings. It draws one number from [Settings.Random], unless BreakJitter is
 // JitterNone.
@@ -340,12 +342,6 @@ func (b *Breaker) unlock() {
 	owed := b.owed
 	b.owed = debts{}
 	b.mu.Unlock()
-	if owed.draw != nil || owed.tell != nil {
-		b.pay(owed)
-	}
-}
-
-func (b *Breaker) pay(owed debts) {
 	if owed.draw != nil {
 		b.drawAhead(owed.draw)
 	}

@@ -310,8 +310,8 @@ func TestLatencyCountersSaturate(t *testing.T) {
 	for range 3 {
 		w.record(0, tardy)
 	}
-	require.EqualValues(t, math.MaxUint32, w.slots[0].buckets[bucket])
-	require.EqualValues(t, math.MaxUint32, w.slots[0].n, "what no counter took is not counted")
+	require.EqualValues(t, uint32(math.MaxUint32), w.slots[0].buckets[bucket])
+	require.EqualValues(t, uint32(math.MaxUint32), w.slots[0].n, "what no counter took is not counted")
 	for i := range w.slots { // as many again in each slice: more than 32 bits hold
 		w.slots[i] = w.slots[0]
 	}

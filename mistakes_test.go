@@ -35,6 +35,7 @@ func TestNilBreaker(t *testing.T) {
 		"Snapshot":          func() { b.Snapshot() },
 		"State":             func() { b.State() },
 		"TryAdmit":          func() { _, _ = b.TryAdmit(bg) },
+		"Update":            func() { _ = b.Update(breaker.Settings{}) },
 	}
 	for i := range reflect.TypeFor[*breaker.Breaker]().NumMethod() {
 		require.Contains(t, methods, reflect.TypeFor[*breaker.Breaker]().Method(i).Name)

@@ -212,7 +212,8 @@ func TestSnapshotJSON(t *testing.T) {
 	r.at(1500 * msec)
 	require.JSONEq(t, `{"name":"db","at":`+jsonOf(t, r.clock.Now())+`,"state":"closed","run":0,"run_needed":5,
 		"probes_in_flight":0,"consecutive_opens":0,"totals":{"admitted":0,"refused":0,"ok":0,"slow":0,
-		"transient":0,"throttled":0,"permanent":0,"canceled":0,"released":0,"stale":0,"opens":`+noOpens+`,"recoveries":0,
+		"transient":0,"throttled":0,"permanent":0,"canceled":0,"released":0,"stale":0,
+		"would_refuse_ok":0,"would_refuse_transient":0,"would_refuse_other":0,"opens":`+noOpens+`,"recoveries":0,
 		"seconds_in":{"closed":1.5,"open":0,"half-open":0,"recovering":0,"isolated":0}}}`,
 		jsonOf(t, r.Snapshot()), "what is unknown is absent")
 
@@ -257,6 +258,7 @@ func TestSnapshotJSON(t *testing.T) {
 		"retry_after_seconds":2,"probes_in_flight":0,`+tail+`,
 		"totals":{"admitted":209,"refused":1,"ok":200,"slow":2,"transient":9,"throttled":0,"permanent":0,
 		"canceled":0,"released":0,"stale":0,"recoveries":0,
+		"would_refuse_ok":0,"would_refuse_transient":0,"would_refuse_other":0,
 		"opens":{"consecutive-failures":1,"failure-ratio":0,"relative-failures":0,"slow-calls":0,
 		"probe-failed":0,"slow-probe":0,"probes-inconclusive":0,"ramp-failed":0},
 		"seconds_in":{"closed":10,"open":0.5,"half-open":0,"recovering":0,"isolated":0}}}`, jsonOf(t, r.Snapshot()))

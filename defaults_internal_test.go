@@ -1,6 +1,8 @@
 package breaker
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"math"
 	"os"
@@ -238,15 +240,38 @@ func memoryFigures() []string {
 	trip, errors, latency := unsafe.Sizeof(buckets{})+bucketsPerWindow*unsafe.Sizeof(counts{}),
 		unsafe.Sizeof(errorBaseline{})+bucketsPerWindow*unsafe.Sizeof(counts{}),
 		unsafe.Sizeof(latencyWindow{})+slicesPerWindow*unsafe.Sizeof(latencySlice{})
+	together := core + trip + errors + latency
 	return []string{
 		"| the breaker itself | " + kb(core) + " |",
 		"| trip window | " + kb(trip) + " |",
 		"| failure baseline | " + kb(errors) + " |",
 		"| latency baseline | " + kb(latency) + " |",
-		"| together | " + kb(core+trip+errors+latency) + " |",
+		"| together | " + kb(together) + " |",
+		"| what trouble takes | " + kb(unsafe.Sizeof(trouble{})) + " |",
+		"| together, from the first transition on | " + kb(together+unsafe.Sizeof(trouble{})) + " |",
 		fmt.Sprintf("%d bytes a sample", unsafe.Sizeof(sample{})),
 		kb(historyLength*unsafe.Sizeof(Transition{})) + " for the full 64",
 	}
+}
+
+// What trouble takes is allocated at the first transition, and kept.
+func TestTroubleIsAllocatedAtTheFirstTransition(t *testing.T) {
+	b := MustNew(Settings{})
+	fail := func() { _ = b.Do(context.Background(), func(context.Context) error { return errors.New("down") }) }
+	for range defaultConsecutiveFailures - 1 {
+		fail()
+	}
+	_, _ = b.Snapshot(), b.History()
+	b.ProbeNow()
+	b.Reset() // of a closed breaker: no transition
+	require.Nil(t, b.trouble)
+	for range defaultConsecutiveFailures {
+		fail()
+	}
+	taken := b.trouble
+	require.NotNil(t, taken)
+	b.Reset()
+	require.Same(t, taken, b.trouble)
 }
 
 func binomial(n, k int, p float64) float64 {

@@ -187,6 +187,7 @@ func TestSamplesInOperationsAreReal(t *testing.T) {
 func TestEverySnapshotFieldIsInOperations(t *testing.T) {
 	page := readPage(t, "docs/operations.md")
 	text, err := json.Marshal(breaker.Snapshot{
+		Shadow:                 true,
 		OpenedAt:               time.Now(),
 		RetryAfterKnown:        true,
 		WindowKnown:            true,

@@ -56,19 +56,13 @@ func (d *warmingDependency) endStep(admitted int) {
 }
 
 // serveThroughOutage returns how many calls are served in the 45 seconds from the end
-// of a five-second outage on.
-func serveThroughOutage(t *testing.T, recovery breaker.Recovery) (served int) {
+// of a five-second outage on, and what the breaker counted.
+func serveThroughOutage(t *testing.T, s breaker.Settings) (served int, totals breaker.Totals) {
 	mock := clock.NewMock()
-	b := breaker.MustNew(breaker.Settings{
-		Name:                "warming",
-		ConsecutiveFailures: 5,
-		Failures:            breaker.Failures{FalseAlarm: 1},
-		SlowCalls:           breaker.SlowCalls{FalseAlarm: 1},
-		BreakDuration:       5 * time.Second,
-		BreakJitter:         breaker.JitterNone,
-		Recovery:            recovery,
-		Clock:               mock,
-	})
+	s = withoutChance(s)
+	s.Name, s.Clock = "warming", mock
+	s.BreakDuration, s.BreakJitter = 5*time.Second, breaker.JitterNone
+	b := breaker.MustNew(s)
 	for range 30 {
 		for range 2 {
 			attempt, err := b.TryAdmit(context.Background())
@@ -101,10 +95,12 @@ func serveThroughOutage(t *testing.T, recovery breaker.Recovery) (served int) {
 		dependency.endStep(admitted)
 		mock.Add(warmStep)
 	}
-	return served
+	return served, b.Snapshot().Totals
 }
 
 func TestRecoveryRampServesMoreThanACliff(t *testing.T) {
-	require.Equal(t, 3002, serveThroughOutage(t, breaker.Recovery{}), "without a ramp")
-	require.Equal(t, 8250, serveThroughOutage(t, breaker.RecoveryOver(0.25)), "with a ramp")
+	served, _ := serveThroughOutage(t, breaker.Settings{})
+	require.Equal(t, 3002, served, "without a ramp")
+	served, _ = serveThroughOutage(t, breaker.Settings{Recovery: breaker.RecoveryOver(0.25)})
+	require.Equal(t, 8250, served, "with a ramp")
 }

@@ -106,7 +106,7 @@ func because(t breaker.Transition) string {
 	case breaker.CauseConsecutiveFailures:
 		return fmt.Sprintf("%d failures in a row; %s", t.Run, pause)
 	case breaker.CauseRelativeFailures:
-		return fmt.Sprintf("%d of %d calls failed, where %.1f%% is normal; %s", t.Failures, t.Calls, 100*t.FailureEvidence.Reference, pause)
+		return fmt.Sprintf("%d of %d failed, normally %.1f%%; %s", t.Failures, t.Calls, 100*t.FailureEvidence.Reference, pause)
 	case breaker.CauseSlowProbe:
 		return "up, but slow; " + pause
 	case breaker.CauseProbeFailed:

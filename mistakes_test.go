@@ -20,6 +20,7 @@ func TestNilBreaker(t *testing.T) {
 	var b *breaker.Breaker
 	methods := map[string]func(){
 		"Admit":             func() { _, _ = b.Admit(bg) },
+		"Breakers":          func() { b.Breakers() },
 		"Do":                func() { _ = b.Do(bg, succeed) },
 		"Effective":         func() { b.Effective() },
 		"History":           func() { b.History() },

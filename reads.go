@@ -54,6 +54,18 @@ func (b *Breaker) stateLocked(now time.Duration) State {
 	return b.state
 }
 
+// standing reports whether the breaker is clean, closed and without a failure in its trip
+// window or its run, and whether it is closed at all. It takes a time that is on its
+// clock, because a scope asks under a lock, where the clock must not be read.
+func (b *Breaker) standing(at time.Time) (clean, closed bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	now := b.readAtLocked(reading{offset: min(at.Sub(b.born), furthest)})
+	closed = b.stateLocked(now) == Closed
+	clean = closed && b.run == 0 && (b.window == nil || b.window.at(now).failures == 0)
+	return clean, closed
+}
+
 // OpenedAt returns when the breaker last opened or was isolated, and false while
 // State is Closed. A ramp keeps the time of its open.
 func (b *Breaker) OpenedAt() (time.Time, bool) {

@@ -1,0 +1,338 @@
+package breaker
+
+import (
+	"context"
+	"math"
+	"math/rand/v2"
+	"testing"
+	"time"
+	"unsafe"
+
+	"github.com/stretchr/testify/require"
+)
+
+// sound asserts that the maps, the queues and the count of a scope agree.
+func sound[K comparable](t *testing.T, s *Scope[K]) {
+	t.Helper()
+	queued := map[K]*entry[K]{}
+	for q := range s.queues {
+		hand := s.queues[q].hand
+		handThere := hand == nil
+		for element := s.queues[q].Front(); element != nil; element = element.Next() {
+			e := element.Value.(*entry[K])
+			if e.queue != q || e.element != element || queued[e.key] != nil {
+				t.Fatalf("%v does not know that it is in queue %d", e.key, q)
+			}
+			queued[e.key] = e
+			handThere = handThere || hand == element
+		}
+		require.True(t, handThere, "the hand points out of queue %d", q)
+	}
+	require.Len(t, queued, s.length)
+	require.LessOrEqual(t, s.length, s.maximum)
+	stored := 0
+	for i := range s.shards {
+		stored += len(s.shards[i].entries)
+		for key, e := range s.shards[i].entries {
+			if queued[key] != e || s.shardOf(key) != &s.shards[i] {
+				t.Fatalf("%v is stored and not queued, or in the wrong shard", key)
+			}
+		}
+	}
+	require.Equal(t, s.length, stored)
+}
+
+// handClock is a clock that is moved by hand, in one goroutine.
+type handClock struct {
+	now  time.Time
+	read func() // at each reading
+}
+
+func (c *handClock) Now() time.Time {
+	c.read()
+	return c.now
+}
+
+func (c *handClock) After(time.Duration) <-chan time.Time {
+	c.read()
+	over := make(chan time.Time)
+	close(over)
+	return over
+}
+
+// windowed is settings whose breakers are not clean for ten seconds from a failure on.
+func windowed(clock Clock) Settings {
+	return Settings{
+		DisableAdaptive: true, FailureRatio: 1, MinimumCalls: 1000, TripWindow: 10 * time.Second,
+		BreakDuration: time.Minute, BreakJitter: JitterNone, Clock: clock,
+	}
+}
+
+func record(b *Breaker, v Verdict) {
+	if attempt, err := b.TryAdmit(context.Background()); err == nil {
+		attempt.Record(v, 0)
+	}
+}
+
+// Whatever happens, the parts of a scope agree, and one that is not clean goes only if
+// nothing that has not been found in trouble is better.
+func TestScopeAtRandom(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	went := [scopeQueues]int{}
+	for range 20 {
+		clock := &handClock{read: func() {}}
+		s, err := NewScope(1+random.IntN(20), func(int) Settings { return windowed(clock) })
+		require.NoError(t, err)
+		calm := random.IntN(3)
+		for range 500 {
+			clock.now = clock.now.Add(time.Duration(random.IntN(2000)) * time.Millisecond)
+			key := random.IntN(30)
+			before := s.places(clock.now)
+			b := s.For(key)
+			if _, known := before[key]; !known {
+				for other, was := range before {
+					if s.shardOf(other).find(other) != nil {
+						continue
+					}
+					went[was.place]++
+					for _, better := range before {
+						if better.place < was.place && better.queue < was.place {
+							t.Fatalf("a breaker of place %d went before one of place %d in queue %d", was.place, better.place, better.queue)
+						}
+					}
+				}
+			}
+			switch random.IntN(6 + 10*calm) {
+			case 0:
+				b.Isolate()
+			case 1:
+				b.Reset()
+			case 2:
+				s.Delete(key)
+			case 3:
+				record(b, Transient)
+			case 4:
+				for range 5 {
+					record(b, Transient)
+				}
+			default:
+				record(b, OK)
+			}
+			sound(t, s)
+		}
+	}
+	for place, n := range went {
+		require.NotZero(t, n, "none of place %d went", place)
+	}
+}
+
+type standing struct{ place, queue int }
+
+// places returns where each entry belongs, and where it is.
+func (s *Scope[K]) places(now time.Time) map[K]standing {
+	found := map[K]standing{}
+	for i := range s.shards {
+		for key, e := range s.shards[i].entries {
+			found[key] = standing{e.place(now), e.queue}
+		}
+	}
+	return found
+}
+
+// countingWindow counts the looks at a breaker that is closed and without a run.
+type countingWindow struct {
+	tripWindow
+	looks *int
+}
+
+func (w countingWindow) at(now time.Duration) counts {
+	*w.looks++
+	return w.tripWindow.at(now)
+}
+
+// A new key costs a few looks at other breakers on average, whatever state they are in. Of
+// those whose place is a later queue there are never more than there are moves to earlier
+// ones: two for the new key, one or two for each look at a held one. With these looks and the
+// one at the entry that goes, that is 13.
+func TestScopeCostOfANewKey(t *testing.T) {
+	const mostLooks = 13
+	for name, fails := range map[string]func(i int) bool{
+		"none fails":      func(int) bool { return false },
+		"all fail":        func(int) bool { return true },
+		"one in two":      func(i int) bool { return i%2 == 0 },
+		"one in ten":      func(i int) bool { return i%10 == 0 },
+		"in long periods": func(i int) bool { return i/1000%2 == 0 },
+	} {
+		for _, maximum := range []int{1, 10, 1000} {
+			clock := &handClock{read: func() {}}
+			s, err := NewScope(maximum, func(int) Settings { return windowed(clock) })
+			require.NoError(t, err)
+			looks := 0
+			const keys = 6_000
+			for key := range keys {
+				before := looks
+				b := s.For(key)
+				if looks-before > maximum+mostLooks {
+					t.Fatalf("%s: %d looks for one new key", name, looks-before)
+				}
+				b.window = countingWindow{b.window, &looks}
+				if fails(key) {
+					before := looks
+					record(b, Transient)
+					record(b, OK)
+					looks = before
+				}
+				clock.now = clock.now.Add(5 * time.Millisecond)
+			}
+			require.NotZero(t, looks)
+			require.LessOrEqual(t, looks, mostLooks*keys, "%s, a maximum of %d", name, maximum)
+			require.Equal(t, maximum, s.Len())
+			sound(t, s)
+		}
+	}
+}
+
+// However many were used, a new key lets off so many of them and no more.
+func TestScopeSecondChancesAreBounded(t *testing.T) {
+	s, err := NewScope(100, func(int) Settings { return Settings{} })
+	require.NoError(t, err)
+	for range 2 {
+		for key := range 100 {
+			s.For(key)
+		}
+	}
+	for _, goes := range []int{secondChances, 2*secondChances + 1} {
+		s.For(100 + goes)
+		for key := range 100 {
+			gone := key == secondChances || key == goes
+			require.Equal(t, gone, s.shardOf(key).find(key) == nil, "key %d", key)
+		}
+	}
+	sound(t, s)
+}
+
+// unlocked asserts that nobody holds a lock of the scope.
+func unlocked[K comparable](t *testing.T, s *Scope[K]) {
+	if s == nil {
+		return // being built
+	}
+	if !s.mu.TryLock() {
+		t.Error("the lock is held")
+		return
+	}
+	s.mu.Unlock()
+	for i := range s.shards {
+		if !s.shards[i].mu.TryLock() {
+			t.Error("the lock of a shard is held")
+			return
+		}
+		s.shards[i].mu.Unlock()
+	}
+}
+
+// Nothing of the user's runs under a lock of the scope, and the clock of no other breaker
+// is read for a new key.
+func TestScopeCallsNothingUnderItsLocks(t *testing.T) {
+	var s *Scope[int]
+	readings := 0
+	clock := &handClock{read: func() { readings++; unlocked(t, s) }}
+	classified := 0
+	s, err := NewScope(3, func(int) Settings {
+		unlocked(t, s)
+		settings := windowed(clock)
+		settings.BreakJitter = JitterEqual
+		settings.Random = func() float64 { unlocked(t, s); return 0.5 }
+		settings.OnTransition = func(context.Context, Transition) { unlocked(t, s) }
+		settings.Classify = func(error) Verdict { classified++; unlocked(t, s); return Transient }
+		return settings
+	})
+	require.NoError(t, err)
+	for key := range 20 {
+		before := readings
+		b := s.For(key)
+		require.Equal(t, 1, readings-before, "for its own birth")
+		require.Same(t, b, s.For(key))
+		s.Len()
+		require.Equal(t, 1, readings-before)
+		for range key % 7 {
+			_ = s.Do(context.Background(), key, func(context.Context) error {
+				unlocked(t, s)
+				return context.DeadlineExceeded
+			})
+		}
+		for range s.All() {
+			unlocked(t, s)
+		}
+		for range s.Breakers() {
+			unlocked(t, s)
+		}
+		if key%5 == 4 {
+			before := readings
+			s.Delete(key)
+			require.Equal(t, before, readings)
+		}
+	}
+	require.NotZero(t, classified)
+}
+
+// A shard is a cache line, and no two share one.
+func TestScopeShardsFillCacheLines(t *testing.T) {
+	if unsafe.Sizeof(uintptr(0)) == 8 {
+		require.EqualValues(t, 64, unsafe.Sizeof(shard[string]{}))
+	}
+	s, err := NewScope(0, func(int) Settings { return Settings{} })
+	require.NoError(t, err)
+	used := map[*shard[int]]int{}
+	for key := range 64 * scopeShards {
+		used[s.shardOf(key)]++
+	}
+	require.Greater(t, len(used), scopeShards/2, "keys are spread")
+	for _, n := range used {
+		require.Less(t, n, 64*4)
+	}
+}
+
+// What standing says is what the reads say.
+func TestStanding(t *testing.T) {
+	clock := &handClock{read: func() {}}
+	settings := windowed(clock)
+	settings.Recovery = Recovery{Fraction: 1, MaximumDuration: time.Hour}
+	b := MustNew(settings)
+	at := func(d time.Duration) time.Time { return time.Time{}.Add(d) }
+	for i, step := range []struct {
+		at            time.Duration
+		do            func()
+		clean, closed bool
+	}{
+		{0, func() {}, true, true},
+		{0, func() { record(b, OK) }, true, true},
+		{0, func() { record(b, Transient) }, false, true},
+		{0, func() { record(b, OK) }, false, true},
+		{10*time.Second - 1, func() {}, false, true},
+		{10 * time.Second, func() {}, true, true},
+		{-time.Hour, func() {}, false, true}, // not before what it knows
+		{0, b.Isolate, false, false},
+		{1 << 62, func() {}, false, false},
+		{0, b.Reset, true, true},
+		{0, func() {
+			for range 5 {
+				record(b, Transient)
+			}
+		}, false, false},
+		{time.Minute, func() {}, false, false},
+		{time.Minute, func() {
+			clock.now = at(time.Minute)
+			record(b, OK)
+			record(b, OK)
+		}, false, false},
+		{2*time.Minute - time.Second, func() {}, false, false},
+		{2 * time.Minute, func() {}, true, true},
+		{math.MaxInt64, func() {}, true, true},
+	} {
+		step.do()
+		before := b.Snapshot()
+		clean, closed := b.standing(at(step.at))
+		require.Equal(t, [2]bool{step.clean, step.closed}, [2]bool{clean, closed}, "step %d", i)
+		require.Equal(t, before, b.Snapshot(), "step %d moved something", i)
+	}
+}

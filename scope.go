@@ -6,6 +6,7 @@ import (
 	"context"
 	"hash/maphash"
 	"iter"
+	"math/bits"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -29,10 +30,9 @@ import (
 //
 // Build a Scope with [NewScope]; a nil and a zero one panic saying so. All methods are
 // safe for concurrent use, and no function of the user's, those of [Settings] included,
-// runs under a lock of the scope's. A known key is found under one of 64 locks, picked
-// by the key and held to read. A new key costs a constant amount of work on average,
-// however many there are. A Scope must not be copied. It is a [Source]. See
-// docs/design.md, "Scopes".
+// runs under a lock of the scope's. A known key is found without a lock. A new key costs
+// a constant amount of work on average, however many there are. A Scope must not be
+// copied. It is a [Source]. See docs/design.md, "Scopes".
 //
 // A key of an interface type whose dynamic type cannot be hashed, such as a slice,
 // panics as it would in a map, in every method that takes a key, and before anything is
@@ -42,10 +42,12 @@ type Scope[K comparable] struct {
 	maximum  int
 	settings func(K) Settings
 	seed     maphash.Seed
-	shards   [scopeShards]shard[K]
 
-	// mu is for new keys, Delete and Len alone, and is taken before that of a shard or of
-	// a breaker.
+	// buckets are a hash table of fixed size. Who looks for a key takes no lock; who
+	// changes a chain holds mu.
+	buckets []atomic.Pointer[entry[K]]
+
+	// mu is for new keys, Delete and Len alone. That of a breaker is taken inside it.
 	mu     sync.Mutex
 	queues [scopeQueues]queue
 	length int
@@ -53,7 +55,10 @@ type Scope[K comparable] struct {
 
 const (
 	defaultMaximumKeys = 1024
-	scopeShards        = 64
+
+	// A bucket for each key, up to a megabyte of them. With far more keys the breakers
+	// take gigabytes, and chains of ten are the least of it.
+	mostBuckets = 1 << 17
 
 	// What a new key may cost: so many entries are let off for having been used, and so
 	// many of each queue of held ones looked at again.
@@ -70,19 +75,15 @@ const (
 	scopeQueues = iota
 )
 
-// shard is a part of the keys. Each is a cache line, or callers in different ones would
-// still wait for each other.
-type shard[K comparable] struct {
-	mu      sync.RWMutex
-	entries map[K]*entry[K]
-	_       [32]byte
-}
-
 // entry is a key with its breaker.
 type entry[K comparable] struct {
 	key     K
 	breaker *Breaker
 	used    atomic.Bool // since it was last let off
+
+	// next in the chain of its bucket. An entry that has gone keeps it, so that whoever
+	// is at it finds the rest of the chain.
+	next atomic.Pointer[entry[K]]
 
 	// Under Scope.mu.
 	queue   int
@@ -95,8 +96,9 @@ type queue struct {
 	hand *list.Element // nil: at the front
 }
 
-// NewScope returns an empty scope of at most maximumKeys breakers; 0 stands for 1,024.
-// The breaker of a key is built from settings(key), when it is first asked for and again
+// NewScope returns an empty scope of at most maximumKeys breakers; 0 stands for 1,024. A
+// scope takes 8 to 16 bytes for each from the start, up to a megabyte, and the breakers
+// come as they are asked for. The breaker of a key is built from settings(key), when it is first asked for and again
 // after it has gone. A settings function that names the breaker after its key, as in
 // "orders/"+key, tells them apart in errors, logs and metrics.
 //
@@ -119,10 +121,12 @@ func NewScope[K comparable](maximumKeys int, settings func(K) Settings) (*Scope[
 	if err := p.err(); err != nil {
 		return nil, err
 	}
+	maximum := cmp.Or(maximumKeys, defaultMaximumKeys)
 	return &Scope[K]{
-		maximum:  cmp.Or(maximumKeys, defaultMaximumKeys),
+		maximum:  maximum,
 		settings: settings,
 		seed:     maphash.MakeSeed(),
+		buckets:  make([]atomic.Pointer[entry[K]], 1<<bits.Len(uint(min(maximum, mostBuckets)-1))),
 	}, nil
 }
 
@@ -140,8 +144,8 @@ func (s *Scope[K]) For(key K) *Breaker {
 // Get is [Scope.For] with an error in place of the panic: a [*SettingsError] if the
 // key's settings cannot work, and then there is no breaker.
 func (s *Scope[K]) Get(key K) (*Breaker, error) {
-	shard := s.shardOf(key)
-	if e := shard.find(key); e != nil {
+	bucket := s.bucketOf(key)
+	if e := find(bucket, key); e != nil {
 		if !e.used.Load() { // seldom written, so that it is cheap to read
 			e.used.Store(true)
 		}
@@ -151,7 +155,7 @@ func (s *Scope[K]) Get(key K) (*Breaker, error) {
 	if err != nil || key != key { // NaN
 		return b, err
 	}
-	return s.keep(shard, key, b), nil
+	return s.keep(bucket, key, b), nil
 }
 
 // Do is [Breaker.Do] with the breaker of key. Its error may also be a [*SettingsError],
@@ -189,10 +193,8 @@ func (s *Scope[K]) Len() int {
 func (s *Scope[K]) All() iter.Seq2[K, *Breaker] {
 	s.mustExist()
 	return func(yield func(K, *Breaker) bool) {
-		var entries []*entry[K]
-		for i := range s.shards {
-			entries = s.shards[i].appendTo(entries[:0])
-			for _, e := range entries {
+		for i := range s.buckets {
+			for e := s.buckets[i].Load(); e != nil; e = e.next.Load() {
 				if !yield(e.key, e.breaker) {
 					return
 				}
@@ -216,10 +218,10 @@ func (s *Scope[K]) Breakers() iter.Seq[*Breaker] {
 // Delete lets the breaker of key go, whatever its state; without one it does nothing.
 // Calls under way on it end as usual. The next call of For builds a new one.
 func (s *Scope[K]) Delete(key K) {
-	shard := s.shardOf(key)
+	bucket := s.bucketOf(key)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if e := shard.find(key); e != nil {
+	if e := find(bucket, key); e != nil {
 		s.dropLocked(e)
 	}
 }
@@ -230,49 +232,26 @@ func (s *Scope[K]) mustExist() {
 	}
 }
 
-// shardOf panics for a key that cannot be hashed, so it comes before all else.
-func (s *Scope[K]) shardOf(key K) *shard[K] {
+// bucketOf panics for a key that cannot be hashed, so it comes before all else.
+func (s *Scope[K]) bucketOf(key K) *atomic.Pointer[entry[K]] {
 	s.mustExist()
-	return &s.shards[maphash.Comparable(s.seed, key)%scopeShards]
+	return &s.buckets[maphash.Comparable(s.seed, key)&uint64(len(s.buckets)-1)]
 }
 
-func (d *shard[K]) find(key K) *entry[K] {
-	d.mu.RLock()
-	e := d.entries[key]
-	d.mu.RUnlock()
+func find[K comparable](bucket *atomic.Pointer[entry[K]], key K) *entry[K] {
+	e := bucket.Load()
+	for e != nil && e.key != key {
+		e = e.next.Load()
+	}
 	return e
-}
-
-func (d *shard[K]) add(e *entry[K]) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.entries == nil {
-		d.entries = map[K]*entry[K]{}
-	}
-	d.entries[e.key] = e
-}
-
-func (d *shard[K]) remove(key K) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	delete(d.entries, key)
-}
-
-func (d *shard[K]) appendTo(entries []*entry[K]) []*entry[K] {
-	d.mu.RLock()
-	defer d.mu.RUnlock()
-	for _, e := range d.entries {
-		entries = append(entries, e)
-	}
-	return entries
 }
 
 // keep stores a breaker, and makes room for it first, so that it cannot be the one that
 // goes. It returns the breaker that the key has: another caller may have been faster.
-func (s *Scope[K]) keep(shard *shard[K], key K, b *Breaker) *Breaker {
+func (s *Scope[K]) keep(bucket *atomic.Pointer[entry[K]], key K, b *Breaker) *Breaker {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if e := shard.find(key); e != nil {
+	if e := find(bucket, key); e != nil {
 		return e.breaker
 	}
 	now := b.born // read a moment ago, and outside the lock
@@ -283,7 +262,8 @@ func (s *Scope[K]) keep(shard *shard[K], key K, b *Breaker) *Breaker {
 	e := &entry[K]{key: key, breaker: b, queue: presumedClean}
 	e.element = s.queues[presumedClean].PushBack(e)
 	s.length++
-	shard.add(e)
+	e.next.Store(bucket.Load())
+	bucket.Store(e)
 	return b
 }
 
@@ -350,7 +330,11 @@ func (s *Scope[K]) moveLocked(e *entry[K], to int) {
 func (s *Scope[K]) dropLocked(e *entry[K]) {
 	s.queues[e.queue].remove(e.element)
 	s.length--
-	s.shardOf(e.key).remove(e.key)
+	link := s.bucketOf(e.key)
+	for link.Load() != e {
+		link = &link.Load().next
+	}
+	link.Store(e.next.Load())
 }
 
 func (q *queue) remove(element *list.Element) {

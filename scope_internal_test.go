@@ -4,9 +4,10 @@ import (
 	"context"
 	"math"
 	"math/rand/v2"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
-	"unsafe"
 
 	"github.com/stretchr/testify/require"
 )
@@ -31,11 +32,11 @@ func sound[K comparable](t *testing.T, s *Scope[K]) {
 	require.Len(t, queued, s.length)
 	require.LessOrEqual(t, s.length, s.maximum)
 	stored := 0
-	for i := range s.shards {
-		stored += len(s.shards[i].entries)
-		for key, e := range s.shards[i].entries {
-			if queued[key] != e || s.shardOf(key) != &s.shards[i] {
-				t.Fatalf("%v is stored and not queued, or in the wrong shard", key)
+	for i := range s.buckets {
+		for e := s.buckets[i].Load(); e != nil; e = e.next.Load() {
+			stored++
+			if queued[e.key] != e || s.bucketOf(e.key) != &s.buckets[i] {
+				t.Fatalf("%v is stored and not queued, or in the wrong bucket", e.key)
 			}
 		}
 	}
@@ -91,7 +92,7 @@ func TestScopeAtRandom(t *testing.T) {
 			b := s.For(key)
 			if _, known := before[key]; !known {
 				for other, was := range before {
-					if s.shardOf(other).find(other) != nil {
+					if find(s.bucketOf(other), other) != nil {
 						continue
 					}
 					went[was.place]++
@@ -131,10 +132,9 @@ type standing struct{ place, queue int }
 // places returns where each entry belongs, and where it is.
 func (s *Scope[K]) places(now time.Time) map[K]standing {
 	found := map[K]standing{}
-	for i := range s.shards {
-		for key, e := range s.shards[i].entries {
-			found[key] = standing{e.place(now), e.queue}
-		}
+	for key := range s.All() {
+		e := find(s.bucketOf(key), key)
+		found[key] = standing{e.place(now), e.queue}
 	}
 	return found
 }
@@ -205,13 +205,13 @@ func TestScopeSecondChancesAreBounded(t *testing.T) {
 		s.For(100 + goes)
 		for key := range 100 {
 			gone := key == secondChances || key == goes
-			require.Equal(t, gone, s.shardOf(key).find(key) == nil, "key %d", key)
+			require.Equal(t, gone, find(s.bucketOf(key), key) == nil, "key %d", key)
 		}
 	}
 	sound(t, s)
 }
 
-// unlocked asserts that nobody holds a lock of the scope.
+// unlocked asserts that nobody holds the lock of the scope.
 func unlocked[K comparable](t *testing.T, s *Scope[K]) {
 	if s == nil {
 		return // being built
@@ -221,18 +221,11 @@ func unlocked[K comparable](t *testing.T, s *Scope[K]) {
 		return
 	}
 	s.mu.Unlock()
-	for i := range s.shards {
-		if !s.shards[i].mu.TryLock() {
-			t.Error("the lock of a shard is held")
-			return
-		}
-		s.shards[i].mu.Unlock()
-	}
 }
 
-// Nothing of the user's runs under a lock of the scope, and the clock of no other breaker
+// Nothing of the user's runs under the lock of the scope, and the clock of no other breaker
 // is read for a new key.
-func TestScopeCallsNothingUnderItsLocks(t *testing.T) {
+func TestScopeCallsNothingUnderItsLock(t *testing.T) {
 	var s *Scope[int]
 	readings := 0
 	clock := &handClock{read: func() { readings++; unlocked(t, s) }}
@@ -275,21 +268,68 @@ func TestScopeCallsNothingUnderItsLocks(t *testing.T) {
 	require.NotZero(t, classified)
 }
 
-// A shard is a cache line, and no two share one.
-func TestScopeShardsFillCacheLines(t *testing.T) {
-	if unsafe.Sizeof(uintptr(0)) == 8 {
-		require.EqualValues(t, 64, unsafe.Sizeof(shard[string]{}))
+func TestScopeBuckets(t *testing.T) {
+	for maximum, want := range map[int]int{
+		0: 1024, 1: 1, 2: 2, 3: 4, 1000: 1024, 1024: 1024, 1025: 2048,
+		100_000: 1 << 17, 1 << 17: 1 << 17, 1<<17 + 1: 1 << 17, math.MaxInt: 1 << 17,
+	} {
+		s, err := NewScope(maximum, func(int) Settings { return Settings{} })
+		require.NoError(t, err)
+		require.Len(t, s.buckets, want, "a maximum of %d", maximum)
 	}
 	s, err := NewScope(0, func(int) Settings { return Settings{} })
 	require.NoError(t, err)
-	used := map[*shard[int]]int{}
-	for key := range 64 * scopeShards {
-		used[s.shardOf(key)]++
+	used := map[any]bool{}
+	for key := range 1024 {
+		used[s.bucketOf(key)] = true
 	}
-	require.Greater(t, len(used), scopeShards/2, "keys are spread")
-	for _, n := range used {
-		require.Less(t, n, 64*4)
+	require.Greater(t, len(used), 512, "keys are spread")
+}
+
+// What stays is found at all times, and is in every loop once, while its neighbours in the
+// chain come and go.
+func TestScopeChainsWhileTheyChange(t *testing.T) {
+	s, err := NewScope(100, func(int) Settings { return Settings{DisableAdaptive: true} })
+	require.NoError(t, err)
+	s.buckets = s.buckets[:1] // one chain
+	stays := map[int]*Breaker{}
+	for key := range 20 {
+		s.For(100 + key)
+		stays[key] = s.For(key)
 	}
+	var writers, readers sync.WaitGroup
+	var over atomic.Bool
+	for i := range 2 {
+		writers.Go(func() {
+			random := rand.New(rand.NewPCG(uint64(i), 1))
+			for range 5000 {
+				s.Delete(100 + random.IntN(40))
+				s.For(100 + random.IntN(40))
+			}
+		})
+		readers.Go(func() {
+			for !over.Load() {
+				for key, b := range stays {
+					if s.For(key) != b {
+						t.Errorf("another breaker for %d", key)
+					}
+				}
+				seen := map[int]int{}
+				for key := range s.All() {
+					seen[key]++
+				}
+				for key := range stays {
+					if seen[key] != 1 {
+						t.Errorf("%d was yielded %d times", key, seen[key])
+					}
+				}
+			}
+		})
+	}
+	writers.Wait()
+	over.Store(true)
+	readers.Wait()
+	sound(t, s)
 }
 
 // What standing says is what the reads say.

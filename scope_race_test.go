@@ -137,7 +137,7 @@ func TestScopeAllHoldsNoLock(t *testing.T) {
 
 // An iterator can be used again, and sees what is there then.
 func TestScopeAllAgain(t *testing.T) {
-	s := mustScope(t, 0, same[string](plain))
+	s := mustScope(t, 0, forEvery[string](plain))
 	all, breakers := s.All(), s.Breakers()
 	require.Empty(t, maps.Collect(all))
 	a := s.For("a")

@@ -245,6 +245,11 @@ func TestScopeEviction(t *testing.T) {
 		"a second chance for those not clean": {3, plain, []scopeStep{
 			{do(ask("abca"), failing("abc", 1), ask("d")), "acd"},
 		}},
+		// Two are looked at again for each new key: first a and b, then c.
+		"held behind others, until it has healed": {5, plain, []scopeStep{
+			{do(ask("abcde"), isolating("ab"), failing("c", 5), ask("f")), "abcef"},
+			{do(waiting(15*sec), succeeding("c", 2), ask("ghij")), "abhij"},
+		}},
 		"held as closed, and open since": {3, plain, []scopeStep{
 			{do(ask("abc"), failing("a", 1), ask("d")), "acd"},
 			{do(failing("a", 4), failing("cd", 1), ask("e")), "ade"},

@@ -368,6 +368,17 @@ func TestStanding(t *testing.T) {
 		{2*time.Minute - time.Second, func() {}, false, false},
 		{2 * time.Minute, func() {}, true, true},
 		{math.MaxInt64, func() {}, true, true},
+		{math.MaxInt64, func() { // of a ramp that began before the breaker's birth
+			clock.now = at(-time.Hour)
+			b.Reset()
+			for range 5 {
+				record(b, Transient)
+			}
+			clock.now = at(time.Minute - time.Hour)
+			record(b, OK)
+			record(b, OK)
+			require.Equal(t, Recovering, b.State())
+		}, true, true},
 	} {
 		step.do()
 		before := b.Snapshot()

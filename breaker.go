@@ -19,10 +19,10 @@
 //
 // # What callers do
 //
-// Make one breaker for each thing that fails on its own, keep it, and share it: it
-// is safe for concurrent use, and it learns from all calls together. Most callers
-// want [Breaker.Do] or [Call]. Those with somewhere else to go on a refusal use
-// [CallOr] or [Breaker.TryAdmit]; streams use [Breaker.Admit].
+// Make one breaker for each thing that fails on its own, keep it, and share it: it is
+// safe for concurrent use, and it learns from all calls together. A [Scope] keeps one
+// for each key. Most callers want [Breaker.Do] or [Call]. Those with somewhere else to
+// go on a refusal use [CallOr] or [Breaker.TryAdmit]; streams use [Breaker.Admit].
 //
 // A refusal is an error in which errors.Is finds [ErrRejected]. Before Do, Call and
 // Admit return one, they pause for up to 100 ms: without that, a loop that retries

@@ -52,7 +52,7 @@ func TestSources(t *testing.T) {
 	}
 	require.Empty(t, namesOf(new(breaker.Registry)))
 	require.Equal(t, "breaker: nil *Breaker; build one with New, MustNew or Of", panicOf(func() {
-		slices.Collect(breaker.List{a, nil}.Breakers())
+		_ = slices.Collect(breaker.List{a, nil}.Breakers())
 	}))
 }
 

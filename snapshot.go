@@ -82,7 +82,7 @@ type Snapshot struct {
 	Totals Totals
 }
 
-// Totals are cumulative since the breaker was built. They never decrease.
+// Totals are cumulative since the breaker was built. No count ever decreases.
 type Totals struct {
 	// Admitted attempts that have ended: the sum of OK, Transient, Throttled,
 	// Permanent, Canceled and Released.
@@ -120,7 +120,9 @@ type Totals struct {
 
 	// TimeIn is the time spent in each state, from transition to transition: an
 	// open breaker whose break has elapsed is Open until a call probes. Every
-	// state has an entry.
+	// state has an entry. One of them may fall by up to a second, and another
+	// grow by it, when a transition goes by a reading of the clock that was taken
+	// before that of an earlier look.
 	TimeIn map[State]time.Duration
 }
 

@@ -18,6 +18,7 @@ import (
 const (
 	stormCallers = 64
 	stormCalls   = 1000 // of each
+	stormProbes  = 3
 )
 
 // storm runs many callers at once, each with a source of chance of its own.
@@ -59,6 +60,21 @@ func (c *count) matches(t *testing.T, totals breaker.Totals) {
 
 func addsUp(t breaker.Totals) bool {
 	return t.Admitted == t.OK+t.Transient+t.Throttled+t.Permanent+t.Canceled+t.Released
+}
+
+// grew reports that no total fell from one cut to a later one. Of the time in the states
+// it looks at the sum: a transition whose reading was taken before that of an earlier look
+// takes back what the look counted in the state of then.
+func grew(a, b breaker.Totals) bool {
+	grown := a.Admitted <= b.Admitted && a.Refused <= b.Refused && a.Stale <= b.Stale && a.Slow <= b.Slow && a.Recoveries <= b.Recoveries
+	for cause, n := range a.Opens {
+		grown = grown && n <= b.Opens[cause]
+	}
+	var before, after time.Duration
+	for state := range a.TimeIn {
+		before, after = before+a.TimeIn[state], after+b.TimeIn[state]
+	}
+	return grown && before <= after
 }
 
 // witness is a listener that asserts order, and that it is alone.
@@ -153,13 +169,16 @@ func TestStorm(t *testing.T) {
 				SlowCallThreshold:    3 * msec,
 				BreakDuration:        msec,
 				MaximumBreakDuration: 2 * msec,
-				HalfOpenProbes:       3,
+				HalfOpenProbes:       stormProbes,
 				ProbeTimeout:         msec,
 				Recovery:             recovery,
 				OnTransition: func(ctx context.Context, tr breaker.Transition) {
 					w.listen(ctx, tr)
 					switch n := reentrant.IntN(100); {
 					case n < 2:
+						b.Reset()
+					case n < 4:
+						b.Isolate()
 						b.Reset()
 					case n < 20:
 						b.ProbeNow()
@@ -180,11 +199,15 @@ func TestStorm(t *testing.T) {
 				case n < 60:
 					b.ProbeNow()
 				case n < 80:
-					if totals := b.Snapshot().Totals; !addsUp(totals) {
-						t.Errorf("no consistent cut: %+v", totals)
+					first, second := b.Snapshot(), b.Snapshot()
+					if !addsUp(second.Totals) || second.ProbesInFlight > stormProbes || second.RetryAfter < 0 {
+						t.Errorf("no consistent cut: %+v", second)
+					}
+					if !grew(first.Totals, second.Totals) {
+						t.Errorf("totals fell: %+v, then %+v", first.Totals, second.Totals)
 					}
 				case n < 100:
-					if history := b.History(); !linked(history) {
+					if history := b.History(); !chained(history) {
 						t.Errorf("no chain: %v", history)
 					}
 				case n < 120:
@@ -200,7 +223,7 @@ func TestStorm(t *testing.T) {
 
 			totals := b.Snapshot().Totals
 			counted.matches(t, totals)
-			require.True(t, linked(b.History()))
+			require.True(t, chained(b.History()))
 			require.NotEmpty(t, w.told)
 			for cause, n := range w.opens() {
 				require.Equal(t, totals.Opens[cause], n, "the listener is told of every open: %v", cause)

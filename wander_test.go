@@ -51,9 +51,9 @@ func (w *wanderer) one(v breaker.Verdict) {
 	}
 }
 
-// heal lets time and traffic go on from trouble to its end, and reports whether there was
+// settle lets time and traffic go on from trouble to its end, and reports whether there was
 // any.
-func (w *wanderer) heal(ramp time.Duration) bool {
+func (w *wanderer) settle(ramp time.Duration) bool {
 	w.t.Helper()
 	before := w.State()
 	if before == breaker.Closed {
@@ -116,7 +116,7 @@ func TestClockSetBackAndForth(t *testing.T) {
 					w.wander()
 					w.Reset()
 				case n < 5:
-					if w.heal(length) {
+					if w.settle(length) {
 						healed++
 					}
 				default:

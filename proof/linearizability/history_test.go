@@ -75,9 +75,10 @@ func record(seed uint64, wrap func(*breaker.Breaker) subject) history {
 	s := wrap(b)
 	born := time.Now()
 	clients := make([]client, h.clients)
+	each := aRound / h.clients
 	for i := range clients {
 		clients[i] = client{
-			subject: s, id: i, born: born,
+			subject: s, id: i, firstID: i * rounds * each, born: born,
 			random:   rand.New(rand.NewPCG(seed, uint64(i)+1)),
 			attempts: map[int]*breaker.Attempt{},
 		}
@@ -102,7 +103,7 @@ func record(seed uint64, wrap func(*breaker.Breaker) subject) history {
 				for ready.Add(1); ready.Load() < int64(h.clients); {
 					runtime.Gosched()
 				}
-				for range aRound / h.clients {
+				for range each {
 					clients[i].work()
 				}
 			})
@@ -119,6 +120,7 @@ func record(seed uint64, wrap func(*breaker.Breaker) subject) history {
 type client struct {
 	subject
 	id         int
+	firstID    int // of its attempts
 	born       time.Time
 	random     *rand.Rand
 	failing    float64 // how many of its calls fail in this round
@@ -131,7 +133,7 @@ type client struct {
 func (c *client) work() {
 	switch n := c.random.IntN(100); {
 	case n < 45 && len(c.attempts) < 3 || n < 80 && len(c.attempts) == 0:
-		in := input{kind: admit, attempt: c.id*(mostAttempts/mostClients) + c.admits}
+		in := input{kind: admit, attempt: c.firstID + c.admits}
 		c.admits++
 		c.do(in, func() (out answer) {
 			a, err := c.TryAdmit(context.Background())

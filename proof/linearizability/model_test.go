@@ -19,7 +19,7 @@ const (
 	longestBreak   = 20 * time.Second
 	probeTimeout   = 5 * time.Second
 
-	mostAttempts = 64 // in one history
+	mostAttempts = rounds * aRound // in one history
 
 	released = breaker.Canceled + 1 // an end without a verdict
 )

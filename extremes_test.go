@@ -216,11 +216,34 @@ func TestClockBeyondTheFarthest(t *testing.T) {
 		sound(t, r.Breaker)
 		all(ok(10), fail(3))(r)
 		sound(t, r.Breaker)
+		for range 3 {
+			r.at(-far)
+			all(reset, ok(10), fail(3))(r)
+			sound(t, r.Breaker)
+			r.at(far)
+			all(reset, ok(10))(r)
+			sound(t, r.Breaker)
+		}
 		r.at(0)
 		sound(t, r.Breaker)
 		r.clock.Add(farthest / 2)
 		all(ok(2), ok(10))(r)
 		require.Equal(t, breaker.Closed, sound(t, r.Breaker).State, far)
+	}
+}
+
+// What was learnt at one end of time is forgotten at the other, and stays so back at the first.
+func TestBaselinesForgetFromEndToEnd(t *testing.T) {
+	const end = farthest - time.Hour // what is older than the farthest counts as an hour old
+	r := newRig(t, breaker.Settings{})
+	r.at(-end)
+	all(reset, ok(200))(r)
+	require.True(t, sound(t, r.Breaker).NormalLatencyKnown)
+	for _, at := range []time.Duration{end, -end} {
+		r.at(at)
+		r.Reset()
+		s := sound(t, r.Breaker)
+		require.False(t, s.NormalLatencyKnown || s.NormalFailureRateKnown, "at %v", at)
 	}
 }
 

@@ -268,7 +268,7 @@ func TestSoak(t *testing.T) {
 	const (
 		seen = 30 * time.Second // until an incident is noticed
 		back = 4 * time.Minute  // a break at its longest, a ramp, and some probes
-		more = 64 << 10         // bytes, of noise
+		more = 32 << 10         // bytes, of noise
 	)
 	for name, recovery := range map[string]breaker.Recovery{"cliff": {}, "ramp": breaker.RecoveryOver(0.25)} {
 		t.Run(name, func(t *testing.T) {

@@ -207,7 +207,7 @@ func TestStorm(t *testing.T) {
 						t.Errorf("totals fell: %+v, then %+v", first.Totals, second.Totals)
 					}
 				case n < 100:
-					if history := b.History(); !chained(history) {
+					if history := b.History(); !linked(history) {
 						t.Errorf("no chain: %v", history)
 					}
 				case n < 120:
@@ -223,7 +223,7 @@ func TestStorm(t *testing.T) {
 
 			totals := b.Snapshot().Totals
 			counted.matches(t, totals)
-			require.True(t, chained(b.History()))
+			require.True(t, linked(b.History()))
 			require.NotEmpty(t, w.told)
 			for cause, n := range w.opens() {
 				require.Equal(t, totals.Opens[cause], n, "the listener is told of every open: %v", cause)

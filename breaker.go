@@ -42,8 +42,8 @@
 //
 // # Mistakes
 //
-// Settings that cannot work are refused by [New]. A nil *Breaker, a nil context and
-// a nil function panic with a text that names the mistake.
+// Settings that cannot work are refused by [New]. A nil or zero Breaker, a nil context
+// and a nil function panic with a text that names the mistake.
 //
 // The rules and the reasons for them are in docs/design.md, the arithmetic of the
 // defaults in docs/defaults.md, and running it in docs/operations.md.
@@ -95,8 +95,8 @@ func (s *State) UnmarshalText(text []byte) error {
 }
 
 // Breaker is a circuit breaker. Build it with [New], [MustNew] or [Of]; a nil or a
-// zero Breaker is of no use, and a nil one panics saying so. All methods are safe
-// for concurrent use. It must not be copied.
+// zero Breaker panics saying so. All methods are safe for concurrent use. It must not
+// be copied.
 type Breaker struct {
 	// gate is what admission sees of the state without the lock. It is replaced,
 	// never changed, under mu.

@@ -16,7 +16,7 @@ func answer(context.Context) (int, error) { return 42, nil }
 
 func otherAnswer(context.Context, *breaker.RejectedError) (int, error) { return 43, nil }
 
-func TestNilBreaker(t *testing.T) {
+func TestNilOrZeroBreaker(t *testing.T) {
 	var b *breaker.Breaker
 	methods := map[string]func(){
 		"Admit":             func() { _, _ = b.Admit(bg) },
@@ -45,6 +45,10 @@ func TestNilBreaker(t *testing.T) {
 	methods["the function CallOr"] = func() { _, _ = breaker.CallOr(bg, b, answer, otherAnswer) }
 	for name, call := range methods {
 		require.Equal(t, "breaker: nil *Breaker; build one with New, MustNew or Of", panicOf(call), name)
+	}
+	b = new(breaker.Breaker)
+	for name, call := range methods {
+		require.Equal(t, "breaker: zero Breaker; build one with New, MustNew or Of", panicOf(call), name)
 	}
 }
 

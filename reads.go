@@ -7,6 +7,9 @@ func (b *Breaker) mustExist() {
 	if b == nil {
 		panic("breaker: nil *Breaker; build one with New, MustNew or Of")
 	}
+	if b.gate.Load() == nil {
+		panic("breaker: zero Breaker; build one with New, MustNew or Of")
+	}
 }
 
 // Name returns [Settings.Name].

@@ -45,6 +45,7 @@ func (d *differences) transition(what string, got, want breaker.Transition) {
 	}
 	same(d, what+".Seq", got.Seq, want.Seq)
 	same(d, what+".Name", got.Name, want.Name)
+	same(d, what+".Shadow", got.Shadow, want.Shadow)
 	same(d, what+".From", got.From, want.From)
 	same(d, what+".To", got.To, want.To)
 	same(d, what+".Cause", got.Cause, want.Cause)
@@ -65,6 +66,7 @@ func (d *differences) transition(what string, got, want breaker.Transition) {
 
 func (d *differences) snapshot(got, want breaker.Snapshot) {
 	same(d, "Snapshot.Name", got.Name, want.Name)
+	same(d, "Snapshot.Shadow", got.Shadow, want.Shadow)
 	d.instant("Snapshot.At", got.At, want.At)
 	same(d, "Snapshot.State", got.State, want.State)
 	d.instant("Snapshot.OpenedAt", got.OpenedAt, want.OpenedAt)
@@ -107,6 +109,9 @@ func (d *differences) totals(got, want breaker.Totals) {
 	same(d, "Totals.Released", got.Released, want.Released)
 	same(d, "Totals.Slow", got.Slow, want.Slow)
 	same(d, "Totals.Stale", got.Stale, want.Stale)
+	same(d, "Totals.WouldRefuseOK", got.WouldRefuseOK, want.WouldRefuseOK)
+	same(d, "Totals.WouldRefuseTransient", got.WouldRefuseTransient, want.WouldRefuseTransient)
+	same(d, "Totals.WouldRefuseOther", got.WouldRefuseOther, want.WouldRefuseOther)
 	same(d, "Totals.Recoveries", got.Recoveries, want.Recoveries)
 	same(d, "len(Totals.Opens)", len(got.Opens), len(want.Opens))
 	for cause, n := range want.Opens {

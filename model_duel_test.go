@@ -41,11 +41,15 @@ type duel struct {
 	clock   *duelClock
 	reading time.Duration // since the breaker was built
 
+	header          []byte // of the settings in force
+	listener        int    // the one in force
 	told, expected  []told
 	mood            int
 	draws, modelled int // numbers taken from Random
 	compared        int // transitions
 	kept            []keptCall
+	updated         map[breaker.State]int // updates, by state
+	declined        int                   // updates that were refused
 	refused         []keptRefusal
 
 	steps map[breaker.State]int
@@ -54,6 +58,7 @@ type duel struct {
 }
 
 type told struct {
+	listener   int
 	ctx        context.Context
 	transition breaker.Transition
 }
@@ -75,23 +80,29 @@ var born = time.Date(2020, 1, 1, 0, 0, 0, 0, time.UTC)
 
 // newDuel returns nil if New refuses the settings.
 func newDuel(s breaker.Settings, draws []float64, steps map[breaker.State]int) *duel {
-	d := &duel{clock: &duelClock{born}, steps: steps}
-	number := func(taken *int) func() float64 {
-		return func() float64 {
-			*taken++
-			return draws[*taken%len(draws)]
-		}
-	}
+	d := &duel{clock: &duelClock{born}, steps: steps, updated: map[breaker.State]int{}}
 	s.Clock = d.clock
-	s.Random = number(&d.draws)
-	s.OnTransition = func(ctx context.Context, t breaker.Transition) { d.told = append(d.told, told{ctx, t}) }
+	s.Random, s.OnTransition = d.numbers(&d.draws, draws), d.listen(&d.told)
 	var err error
 	if d.breaker, err = breaker.New(s); err != nil {
 		return nil
 	}
-	d.model = newModel(s, born, number(&d.modelled),
-		func(ctx context.Context, t breaker.Transition) { d.expected = append(d.expected, told{ctx, t}) })
+	d.model = newModel(s, born, d.numbers(&d.modelled, draws), d.listen(&d.expected))
 	return d
+}
+
+// numbers returns a Random that counts what is taken of it.
+func (d *duel) numbers(taken *int, draws []float64) func() float64 {
+	return func() float64 {
+		*taken++
+		return draws[*taken%len(draws)]
+	}
+}
+
+// listen returns an OnTransition that writes down what it is told.
+func (d *duel) listen(list *[]told) func(context.Context, breaker.Transition) {
+	listener := d.listener
+	return func(ctx context.Context, t breaker.Transition) { *list = append(*list, told{listener, ctx, t}) }
 }
 
 func (d *duel) note(format string, a ...any) {
@@ -141,6 +152,7 @@ func (d *duel) compare() {
 
 	same(&d.differences, "transitions told", len(d.told), len(d.expected))
 	for i := range min(len(d.told), len(d.expected)) {
+		same(&d.differences, "listener told", d.told[i].listener, d.expected[i].listener)
 		same(&d.differences, "context told", d.told[i].ctx, d.expected[i].ctx)
 		d.transition("told", d.told[i].transition, d.expected[i].transition)
 	}
@@ -203,7 +215,7 @@ func (d *duel) answered(err error, refusal *modelRefusal) (admitted bool) {
 		same(&d.differences, "refusal", err.Error(), "a *RejectedError")
 		return false
 	}
-	same(&d.differences, "RejectedError.Name", rejected.Name, d.model.set.Name)
+	same(&d.differences, "RejectedError.Name", rejected.Name, refusal.name)
 	same(&d.differences, "RejectedError.State", rejected.State, refusal.state)
 	same(&d.differences, "RejectedError.Reason", rejected.Reason, breaker.DependencyUnavailable)
 	if n := len(d.refused); n == 0 || d.refused[n-1].err != rejected {

@@ -31,6 +31,7 @@ func FuzzModel(f *testing.F) {
 // all end in a closed breaker.
 func TestModelAgreesOnRandomSequences(t *testing.T) {
 	steps, causes, refused := map[breaker.State]int{}, map[breaker.Cause]int{}, 0
+	updated, declined, aside := map[breaker.State]int{}, 0, uint64(0)
 	n := *sequences
 	if underRace {
 		n /= 10 // there is one goroutine
@@ -49,12 +50,19 @@ func TestModelAgreesOnRandomSequences(t *testing.T) {
 		for _, transition := range d.model.transitions {
 			causes[transition.Cause]++
 		}
+		for state, some := range d.updated {
+			updated[state] += some
+		}
+		declined += d.declined
+		totals := d.model.totals
+		aside += min(totals.WouldRefuseOK, totals.WouldRefuseTransient, totals.WouldRefuseOther)
 	}
 	total := 0
 	for _, some := range steps {
 		total += some
 	}
-	t.Logf("%d sequences, %d with settings that New refuses; %d steps, in %v; transitions by %v", n, refused, total, steps, causes)
+	t.Logf("%d sequences, %d with settings that New refuses; %d steps, in %v; transitions by %v; updates in %v, and %d refused",
+		n, refused, total, steps, causes, updated, declined)
 	require.Less(t, refused, n/10, "settings refused")
 	for _, state := range []breaker.State{breaker.HalfOpen, breaker.Recovering} {
 		require.GreaterOrEqual(t, steps[state], total/5, "steps in %v", state)
@@ -62,6 +70,11 @@ func TestModelAgreesOnRandomSequences(t *testing.T) {
 	for cause := breaker.CauseConsecutiveFailures; cause <= breaker.CauseReset; cause++ {
 		require.Positive(t, causes[cause], "transitions by %v", cause)
 	}
+	for state := breaker.Closed; state <= breaker.Isolated; state++ {
+		require.Positive(t, updated[state], "updates in %v", state)
+	}
+	require.Positive(t, declined, "updates refused")
+	require.Greater(t, aside, uint64(n/20), "calls aside, of each kind")
 }
 
 // agree plays one sequence. It returns nil if New refuses the settings.
@@ -88,7 +101,7 @@ func play(data []byte, steps map[breaker.State]int, log func(string, ...any)) *d
 	if d == nil {
 		return nil
 	}
-	d.log, d.mood = log, mood
+	d.log, d.mood, d.header = log, mood, header
 	for len(moves) >= 3 && d.first == "" {
 		d.move(moves[0], int(moves[1]), int(moves[2]))
 		moves = moves[3:]

@@ -40,7 +40,7 @@ func (m *model) drawAhead() {
 	if m.set.BreakJitter == breaker.JitterNone {
 		return
 	}
-	m.draw = m.random()
+	m.draw, m.drawn = m.random(), true
 	if !(m.draw >= 0 && m.draw < 1) {
 		m.draw = 0
 	}
@@ -62,7 +62,7 @@ func (m *model) clear() {
 func (m *model) move(ctx context.Context, to breaker.State, cause breaker.Cause, brk time.Duration) {
 	f := m.figures(m.own)
 	t := breaker.Transition{
-		Seq: uint64(len(m.transitions) + 1), Name: m.set.Name, From: m.state, To: to, Cause: cause, Break: brk,
+		Seq: uint64(len(m.transitions) + 1), Name: m.set.Name, Shadow: m.set.Shadow, From: m.state, To: to, Cause: cause, Break: brk,
 		At:    m.born.Add(m.latest),
 		Calls: f.calls, Failures: f.failed, Slow: f.slow,
 		FailureEvidence: f.failures, SlowEvidence: f.slowCalls,
@@ -78,7 +78,7 @@ func (m *model) move(ctx context.Context, to breaker.State, cause breaker.Cause,
 		m.openedAt = t.At
 	}
 	m.totals.TimeIn[m.state] += m.own - m.since
-	m.state, m.since = to, m.own
+	m.state, m.since, m.named = to, m.own, m.set.Name
 	if cause != breaker.CauseRampCompleted && cause != breaker.CauseIsolated && cause != breaker.CauseReset {
 		m.tell(ctx, t)
 	}
@@ -108,5 +108,30 @@ func (m *model) probeNow(reading time.Duration) {
 	m.accept(reading)
 	if m.state == breaker.Open && m.own < m.deadline {
 		m.deadline, m.requested = m.own, true
+	}
+}
+
+// update puts other settings in force.
+func (m *model) update(reading time.Duration, s breaker.Settings, random func() float64, tell func(context.Context, breaker.Transition)) {
+	m.accept(reading)
+	was, hadWindow, zero := m.set, m.hasWindow(), m.own-m.newest
+	m.set, m.anyRun, m.random, m.tell = filled(s), s.ConsecutiveFailures == 0, random, tell
+	if !hadWindow || m.set.TripWindow != was.TripWindow || m.set.TripCalls != was.TripCalls {
+		m.trip, m.tripZero = nil, zero
+	}
+	if was.Failures.Off || m.set.Failures.Window != was.Failures.Window {
+		m.past, m.pastZero = nil, zero
+	}
+	if was.SlowCalls.Off || m.set.SlowCalls.Window != was.SlowCalls.Window || m.set.SlowCalls.Quantile != was.SlowCalls.Quantile {
+		m.latencies, m.latencyZero = nil, zero
+	}
+	m.memo = nil
+	if n := len(m.latencies); n > 0 { // as of the newest
+		if computed := m.computeLatency(m.latencies[n-1].at); computed.known {
+			m.memo = &computed
+		}
+	}
+	if !m.drawn {
+		m.drawAhead()
 	}
 }

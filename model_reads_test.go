@@ -37,7 +37,7 @@ func (m *model) snapshot(reading time.Duration) breaker.Snapshot {
 	t := m.instant(reading)
 	f := m.figures(t)
 	s := breaker.Snapshot{
-		Name: m.set.Name, At: m.born.Add(reading), State: m.stateAt(t),
+		Name: m.set.Name, Shadow: m.set.Shadow, At: m.born.Add(reading), State: m.stateAt(t),
 		Calls: f.calls, Failures: f.failed, Slow: f.slow, WindowKnown: m.hasWindow(),
 		FailureEvidence: f.failures, SlowEvidence: f.slowCalls,
 		Run: m.run, RunNeeded: m.runNeeded(f),

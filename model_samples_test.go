@@ -92,16 +92,21 @@ func (m *model) multiple(latency time.Duration) time.Duration {
 	return time.Duration(math.Ceil(m.set.SlowCalls.Multiple * float64(latency)))
 }
 
-// bucket numbers the buckets of a window since the breaker was built.
-func bucket(at, window time.Duration, buckets int) int {
-	return int(at / max(1, window/time.Duration(buckets)))
+// bucket numbers the buckets of a window from the instant that is its zero.
+func bucket(at, zero, window time.Duration, buckets int) int {
+	width := max(1, window/time.Duration(buckets))
+	n := (at - zero) / width
+	if at < zero+n*width {
+		n-- // before it: own time can have been set back by then
+	}
+	return int(n)
 }
 
 // within returns the samples in the newest buckets of a window.
-func within(samples []sample, t, window time.Duration, buckets int) []sample {
-	first := bucket(t, window, buckets) - buckets + 1
+func within(samples []sample, t, zero, window time.Duration, buckets int) []sample {
+	first := bucket(t, zero, window, buckets) - buckets + 1
 	for i, s := range samples {
-		if bucket(s.at, window, buckets) >= first {
+		if bucket(s.at, zero, window, buckets) >= first {
 			return samples[i:]
 		}
 	}
@@ -117,7 +122,7 @@ func (m *model) tripWindow(t time.Duration) (samples []sample) {
 	case !m.hasWindow():
 		return nil
 	case m.set.TripCalls == 0:
-		return within(m.trip, t, m.set.TripWindow, 10)
+		return within(m.trip, t, m.tripZero, m.set.TripWindow, 10)
 	}
 	for _, s := range m.trip[max(0, len(m.trip)-m.set.TripCalls):] {
 		if t-s.at < m.set.TripWindow {
@@ -128,12 +133,12 @@ func (m *model) tripWindow(t time.Duration) (samples []sample) {
 }
 
 func (m *model) newestSlice(t time.Duration) (slice, samples int) {
-	return bucket(t, m.set.SlowCalls.Window, 4), len(within(m.latencies, t, m.set.SlowCalls.Window/4, 1))
+	return bucket(t, m.latencyZero, m.set.SlowCalls.Window, 4), len(within(m.latencies, t, m.latencyZero, m.set.SlowCalls.Window/4, 1))
 }
 
 // latency is the normal latency as a decision or a read at t finds it.
 func (m *model) latency(t time.Duration) normal {
-	if m.memo != nil && m.memo.slice == bucket(t, m.set.SlowCalls.Window, 4) {
+	if m.memo != nil && m.memo.slice == bucket(t, m.latencyZero, m.set.SlowCalls.Window, 4) {
 		return *m.memo
 	}
 	return m.computeLatency(t)
@@ -144,7 +149,7 @@ func (m *model) computeLatency(t time.Duration) normal {
 	if set.Off {
 		return normal{}
 	}
-	samples := within(m.latencies, t, set.Window, 4)
+	samples := within(m.latencies, t, m.latencyZero, set.Window, 4)
 	if len(samples) == 0 || len(samples) < set.MinimumSamples {
 		return normal{}
 	}
@@ -195,7 +200,7 @@ func (m *model) figures(t time.Duration) figures {
 		}
 	}
 	if !m.set.Failures.Off {
-		for _, s := range within(m.past, t, m.set.Failures.Window, 10) {
+		for _, s := range within(m.past, t, m.pastZero, m.set.Failures.Window, 10) {
 			f.past++
 			if s.failed {
 				f.pastFailed++

@@ -99,8 +99,8 @@ func decodeSettings(header []byte) (s breaker.Settings, draws []float64, mood in
 		header = header[1:]
 		return int(b)
 	}
-	s.Name = "db"
-	s.DisableAdaptive = next()%16 == 15
+	first := next()
+	s.DisableAdaptive, s.Shadow = first%16 == 15, first/16%8 == 7
 	s.ConsecutiveFailures = pick(next(), 0, 0, 0, 3, 5, 8, 1000, 2, 1)
 	s.FailureRatio = pick(next(), 0, 0, 0, 0.07, 0.3, 0.5, 1)
 	s.MinimumCalls = pick(next(), 0, 1, 2, 5, 10)
@@ -117,7 +117,9 @@ func decodeSettings(header []byte) (s breaker.Settings, draws []float64, mood in
 	s.HalfOpenProbes = pick(next(), 0, 1, 2, 3, 3)
 	s.ProbeSuccesses = pick(next(), 0, 1, 2, 3, 5, 9, 12, 4)
 	s.ProbeTimeout = pick(next(), 0, time.Second, 32, 10*time.Second)
-	if next()%2 == 1 {
+	functions := next()
+	s.Name = pick(functions/2, "db", "replica")
+	if functions%2 == 1 {
 		s.Classify = func(err error) breaker.Verdict {
 			if err == errUnknown {
 				return breaker.Verdict(77)

@@ -50,6 +50,10 @@ func (d *duel) move(kind byte, a, b int) {
 	if state == breaker.Open && d.model.instant(d.reading) >= d.model.deadline {
 		menu = due
 	}
+	if kind >= 250 {
+		d.update(int(kind)-250, a, b)
+		return
+	}
 	letter := menu[int(kind)%len(menu)]
 	if operator := letter == 'R' || letter == 'I'; operator && state != breaker.Isolated && b%4 != 0 {
 		letter = 'c'
@@ -210,14 +214,15 @@ func (d *duel) setTo(reading time.Duration) {
 // pass lets time pass up to an instant at which something changes, or one off it.
 func (d *duel) pass(a, b int) {
 	m := d.model
-	next := func(window time.Duration, buckets int) time.Duration {
+	next := func(window, zero time.Duration, buckets int) time.Duration {
 		width := max(1, window/time.Duration(buckets))
-		return (m.own/width + 1) * width
+		return zero + ((m.own-zero)/width+1)*width
 	}
 	instants := []time.Duration{
-		m.own + 10*time.Millisecond, m.own + 1, m.own + time.Second, next(m.set.TripWindow, 10), m.own + m.set.TripWindow,
-		m.own + m.set.TripWindow/3, next(m.set.TripWindow, 10), m.own + m.set.TripWindow,
-		next(m.set.SlowCalls.Window, 4), next(m.set.SlowCalls.Window, 4), next(m.set.Failures.Window, 10),
+		m.own + 10*time.Millisecond, m.own + 1, m.own + time.Second, next(m.set.TripWindow, m.tripZero, 10), m.own + m.set.TripWindow,
+		m.own + m.set.TripWindow/3, next(m.set.TripWindow, m.tripZero, 10), m.own + m.set.TripWindow,
+		next(m.set.SlowCalls.Window, m.latencyZero, 4), next(m.set.SlowCalls.Window, m.latencyZero, 4),
+		next(m.set.Failures.Window, m.pastZero, 10),
 		m.own + m.set.Failures.Window, m.own + m.set.SlowCalls.Window, m.own + m.set.Failures.Window/3,
 		m.own + 24*time.Hour,
 	}

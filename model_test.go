@@ -29,6 +29,7 @@ type model struct {
 	state      breaker.State
 	generation int
 	since      time.Duration // when the state began
+	named      string        // by which the state refuses
 	openedAt   time.Time
 
 	trip      []sample // since the window was last cleared
@@ -37,12 +38,15 @@ type model struct {
 	memo      *normal
 	run       int
 
+	tripZero, pastZero, latencyZero time.Duration // from where their buckets count
+
 	opens     int           // in a row
 	served    time.Duration // the newest break
 	deadline  time.Duration
 	requested bool    // by ProbeNow
 	breaks    int     // so that a refusal can tell its break from a later one
 	draw      float64 // the number kept ahead for the jitter
+	drawn     bool    // that there is one
 
 	probes      []*tried // that hold a slot, the oldest first
 	successes   int
@@ -50,6 +54,7 @@ type model struct {
 	trouble     *float64 // the reference as the trouble found it
 	rampStart   time.Duration
 	rampLength  time.Duration
+	rampInitial float64 // the share that it began with
 	evidence    float64
 	credit      float64
 	fast        int // fast calls in a row
@@ -66,11 +71,13 @@ type tried struct {
 	reading    time.Duration // at admission
 	start      time.Duration // own time, of a probe
 	lost       bool          // its slot, to a later caller
+	aside      bool          // of a dry run, which would have refused it
 	ended      bool
 }
 
 // modelRefusal is what a refused caller holds.
 type modelRefusal struct {
+	name  string
 	state breaker.State
 	brk   int
 }
@@ -120,8 +127,11 @@ func (m *model) admit(ctx context.Context, reading time.Duration) (*tried, *mode
 		return nil, nil, err
 	}
 	refuse := func() (*tried, *modelRefusal, error) {
+		if m.set.Shadow {
+			return &tried{ctx: ctx, reading: reading, aside: true}, nil, nil
+		}
 		m.totals.Refused++
-		return nil, &modelRefusal{state: m.state, brk: m.breaks}, nil
+		return nil, &modelRefusal{name: m.named, state: m.state, brk: m.breaks}, nil
 	}
 	call := &tried{ctx: ctx, generation: m.generation, reading: reading}
 	switch m.state {
@@ -161,7 +171,7 @@ func (m *model) admit(ctx context.Context, reading time.Duration) (*tried, *mode
 		return call, nil, nil
 	}
 
-	if len(m.probes) == m.set.HalfOpenProbes {
+	if len(m.probes) >= m.set.HalfOpenProbes { // more, if there were more slots once
 		oldest := m.probes[0]
 		if m.own-oldest.start < m.probeTimeout() {
 			return refuse()
@@ -211,6 +221,10 @@ func (m *model) settle(call *tried, reading time.Duration, v breaker.Verdict, d 
 	}
 	call.ended = true
 	m.accept(reading)
+	if call.aside {
+		m.aside(v)
+		return
+	}
 	m.totals.Admitted++
 	switch v {
 	case breaker.OK:
@@ -238,10 +252,26 @@ func (m *model) release(call *tried, reading time.Duration) {
 	}
 	call.ended = true
 	m.accept(reading)
+	if call.aside {
+		m.aside(breaker.Permanent)
+		return
+	}
 	m.totals.Admitted++
 	m.totals.Released++
 	if !call.lost && call.generation == m.generation {
 		m.outcome(call.ctx, call, breaker.Permanent, 0)
+	}
+}
+
+// aside counts the end of a call that a dry run would have refused.
+func (m *model) aside(v breaker.Verdict) {
+	switch v {
+	case breaker.OK:
+		m.totals.WouldRefuseOK++
+	case breaker.Transient:
+		m.totals.WouldRefuseTransient++
+	default:
+		m.totals.WouldRefuseOther++
 	}
 }
 
@@ -311,20 +341,20 @@ func (m *model) ramp(ctx context.Context, v breaker.Verdict, slow bool) {
 		stall = true
 	}
 	if stall {
-		m.evidence = max(m.set.Recovery.InitialFraction, m.fraction(m.own)/2)
+		m.evidence = max(m.rampInitial, m.fraction(m.own)/2)
 		m.fast = 0
 		return
 	}
 	m.fast++
-	if m.fast%m.set.ProbeSuccesses == 0 {
-		m.evidence = min(1, m.evidence+m.set.Recovery.InitialFraction)
+	if m.fast >= m.set.ProbeSuccesses { // as many as are asked for by now
+		m.fast = 0
+		m.evidence = min(1, m.evidence+m.rampInitial)
 	}
 }
 
 // fraction is the share of the calls that the ramp admits.
 func (m *model) fraction(t time.Duration) float64 {
-	initial := m.set.Recovery.InitialFraction
-	clock := initial + (1-initial)*float64(t-m.rampStart)/float64(m.rampLength)
+	clock := m.rampInitial + (1-m.rampInitial)*float64(t-m.rampStart)/float64(m.rampLength)
 	return min(clock, m.evidence, 1)
 }
 
@@ -333,6 +363,7 @@ func (m *model) startRamp(ctx context.Context) {
 	m.clear()
 	r := m.set.Recovery
 	length := time.Duration(r.Fraction * float64(m.served))
+	m.rampInitial = r.InitialFraction
 	m.rampStart, m.rampLength = m.own, max(r.MinimumDuration, min(length, r.MaximumDuration))
 	m.evidence, m.credit, m.fast, m.rampCalls, m.rampFailed = 1, 0, 0, 0, 0
 }

@@ -46,7 +46,7 @@ func (x *exchange) answered(resp *http.Response, err error) (*http.Response, err
 	}
 	x.latency = x.watch.elapsed()
 	verdict := x.judge(resp)
-	if verdict == breaker.OK && waitsForBody(resp) {
+	if verdict == breaker.OK && x.waitsForBody(resp) {
 		x.body, x.response, resp.Body = resp.Body, resp, x
 	} else {
 		x.attempt.Record(verdict, x.latency)
@@ -62,10 +62,13 @@ func (x *exchange) judge(resp *http.Response) breaker.Verdict {
 	return Classify(resp, nil)
 }
 
-// waitsForBody reports that there is a body whose end may still turn an OK. A connection
-// is no body: one can write to it.
-func waitsForBody(resp *http.Response) bool {
-	if resp.StatusCode/100 != 2 || resp.Body == nil || resp.Body == http.NoBody {
+// waitsForBody reports that there is a body whose end may still turn an OK. That of a
+// response to HEAD and of a 204 has none, whoever made it. And a connection is no body: one
+// can write to it.
+func (x *exchange) waitsForBody(resp *http.Response) bool {
+	switch {
+	case resp.StatusCode/100 != 2, resp.StatusCode == http.StatusNoContent,
+		resp.Body == nil, resp.Body == http.NoBody, x.request.Method == http.MethodHead:
 		return false
 	}
 	_, connection := resp.Body.(io.Writer)

@@ -30,7 +30,7 @@ import (
 // The answer does not name the breaker, for that is no client's business.
 func WriteRefusal(w http.ResponseWriter, err error) bool {
 	var refusal *breaker.RejectedError
-	if !errors.As(err, &refusal) {
+	if !errors.As(err, &refusal) || refusal == nil {
 		return false
 	}
 	if seconds := retryAfterSeconds(refusal); seconds > 0 {

@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -255,3 +256,25 @@ type idler struct {
 }
 
 func (i *idler) CloseIdleConnections() { i.closed++ }
+
+// Many callers at once: every request has one outcome.
+func TestTransportConcurrentSafe(t *testing.T) {
+	server, base := serve(t, func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, "text") })
+	transport := breakerhttp.NewTransport(base, nil)
+	client := &http.Client{Transport: transport}
+	var all sync.WaitGroup
+	for range 8 {
+		all.Go(func() {
+			for range 25 {
+				if _, _, err := get(client, server.URL); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	all.Wait()
+	for b := range transport.Breakers() {
+		require.Equal(t, outcomes{ok: 200}, outcomesOf(b))
+	}
+	require.Len(t, names(transport), 1)
+}

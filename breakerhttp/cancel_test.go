@@ -108,6 +108,7 @@ func TestDeadlines(t *testing.T) {
 		select {
 		case <-r.Context().Done():
 			return nil, context.Cause(r.Context())
+		//lint:ignore SA1019 http.Client still uses it
 		case <-r.Cancel:
 			return nil, errors.New("net/http: request canceled")
 		}
@@ -161,6 +162,30 @@ func TestDeadlines(t *testing.T) {
 	}
 }
 
+// Over the wire, the Timeout of http.Client is a failure of a server that hangs, as long as
+// nobody knows what is normal.
+func TestTimeoutOfTheClient(t *testing.T) {
+	for protocol, start := range protocols {
+		for where, text := range map[string]string{"headers": "", "body": "first"} {
+			t.Run(protocol+" "+where, func(t *testing.T) {
+				server, base := start(t, func(w http.ResponseWriter, r *http.Request) {
+					if text != "" {
+						_, _ = io.WriteString(w, text)
+						w.(http.Flusher).Flush()
+					}
+					<-r.Context().Done()
+				})
+				b := newBreaker(t)
+				client := through(b, base)
+				client.Timeout = 50 * time.Millisecond
+				_, _, err := get(client, server.URL)
+				require.Error(t, err)
+				require.Equal(t, outcomes{transient: 1}, outcomesOf(b))
+			})
+		}
+	}
+}
+
 type readFunc func([]byte) (int, error)
 
 func (f readFunc) Read(p []byte) (int, error) { return f(p) }
@@ -186,6 +211,7 @@ func TestRequestCancel(t *testing.T) {
 		cancel := make(chan struct{})
 		close(cancel)
 		r := request(t, test.ctx, "http://a.example/", nil)
+		//lint:ignore SA1019 http.Client still uses it
 		r.Cancel = cancel
 		_, err = breakerhttp.NewTransport(answering(func(*http.Request) (*http.Response, error) {
 			if test.want == breaker.Transient {

@@ -14,15 +14,18 @@ import (
 //
 // What next answers with is its verdict, as in [Classify], so that a 503 with a Retry-After
 // is Throttled: next refuses by itself. The one exception is 408, which here is the
-// client's slowness, and Permanent. A panic of next is Transient, because to
-// the client it is a failure; so is [http.ErrAbortHandler], which breaks an answer off. It
-// goes on up unchanged. Whatever next did, it is Canceled if the client has gone.
+// client's slowness, and Permanent. A panic of next is Transient, because to the client it
+// is a failure; so is [http.ErrAbortHandler], which breaks an answer off. It goes on up
+// unchanged. Whatever next did, it is Canceled if the client has gone: if the context of the
+// request has been cancelled. A deadline of that context is the server's own, and the status
+// decides.
 //
 // The latency is the time until the answer begins, so that a client who reads slowly does
 // not make a handler slow; or until next returns, if it wrote nothing.
 //
 // The http.ResponseWriter that next gets is an http.Flusher and an http.Hijacker if the
-// server's is, and http.ResponseController finds the rest.
+// server's is, and http.ResponseController finds all that it looks for. An http.Pusher it
+// is not.
 func Guard(b *breaker.Breaker, next http.Handler) http.Handler {
 	if b == nil || next == nil {
 		panic("breakerhttp: Guard with a nil breaker or a nil handler")

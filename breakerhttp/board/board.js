@@ -2,7 +2,7 @@
 // presses anything.
 
 import { Tile, controlWords } from './tile.js';
-import { nameOf, why } from './words.js';
+import { nameOf, sentence } from './words.js';
 
 const get = (id) => document.getElementById(id);
 const list = get('tiles');
@@ -86,7 +86,7 @@ function take(event, all) {
 function announce() {
   if (!changed.length) return;
   news.textContent = changed.length <= 3
-    ? changed.map((b) => `${nameOf(b)} is ${b.state}${b.last ? `: ${why(b.last)}` : ''}.`).join(' ')
+    ? changed.map((b) => `${nameOf(b)} is ${b.state}${b.last ? `: ${sentence(b.last)}` : ''}.`).join(' ')
     : `${changed.length} breakers have changed; ${count('open')} are open.`;
   changed = [];
 }

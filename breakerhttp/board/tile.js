@@ -1,7 +1,7 @@
 // One tile: a breaker as people see it. Names and all other texts are set as text, never as
 // markup.
 
-import { age, clock, count, length, nameOf, percent, why } from './words.js';
+import { age, chance, clock, count, length, nameOf, percent, sentence, why } from './words.js';
 
 const SVG = 'http://www.w3.org/2000/svg';
 
@@ -46,7 +46,9 @@ export class Tile {
     this.data = data;
     this.visible = false;
     this.name = make('h3', { dir: 'auto', id: `name-${data.id}` });
-    this.badge = make('span', { class: 'badge' });
+    this.shape = make('span', { 'aria-hidden': 'true' });
+    this.state = make('span');
+    this.badge = make('span', { class: 'badge' }, this.shape, ' ', this.state);
     this.mark = make('span', { class: 'mark', title: 'A dry run: it refuses nothing' }, 'shadow');
     this.article = make('article', { class: 'tile', 'aria-labelledby': `name-${data.id}` },
       make('div', { class: 'head' }, this.name, this.mark, this.badge));
@@ -57,7 +59,8 @@ export class Tile {
   drawHead() {
     const b = this.data;
     say(this.name, nameOf(b));
-    say(this.badge, `${shapes[b.state] || ''} ${b.state}`);
+    say(this.shape, shapes[b.state] || '');
+    say(this.state, b.state);
     show(this.mark, b.shadow);
     if (this.node.dataset.state !== b.state) {
       this.node.dataset.changed = this.node.dataset.state ? 'yes' : 'no';
@@ -83,8 +86,10 @@ export class Tile {
     const t = trouble ? b.trip : b.last;
     show(this.why, Boolean(t));
     if (t) {
-      say(this.whyWord, trouble ? 'Why' : 'Last');
-      say(this.whyText, trouble ? why(t) : `${t.from} to ${t.to}: ${why(t)}`);
+      const { reason, numbers } = why(t);
+      say(this.whyReason, reason);
+      say(this.whyNumbers, trouble ? numbers : `${t.from} to ${t.to} at ${clock(Date.parse(t.at))}`);
+      this.why.classList.toggle('past', !trouble);
     }
     show(this.ramp, b.state === 'recovering');
     if (b.state === 'recovering') {
@@ -121,9 +126,9 @@ export class Tile {
   build() {
     this.since = make('p', { class: 'since' });
     this.nothing = make('p', { class: 'nothing' }, 'No calls yet: no data.');
-    this.whyWord = make('strong');
-    this.whyText = make('span');
-    this.why = make('p', { class: 'why' }, this.whyWord, ' ', this.whyText);
+    this.whyReason = make('strong');
+    this.whyNumbers = make('span');
+    this.why = make('p', { class: 'why' }, this.whyReason, ' ', this.whyNumbers);
     [this.wait, this.waitText, this.waitBar] = this.progress('Break served');
     [this.ramp, this.rampText, this.rampBar] = this.progress('Share of the calls admitted');
     this.probes = make('p', { class: 'probes' });
@@ -167,34 +172,32 @@ export class Tile {
     if (b.state !== 'closed' && b.state !== 'isolated') {
       const results = [[b.probes_failed, 'failed'], [b.probes_slow, 'slow'], [b.probes_void, 'undecided']]
         .filter(([n]) => n).map(([n, word]) => `${n} ${word}`);
-      if (results.length) said.push(`Probes so far: ${results.join(', ')}`);
+      if (results.length) said.push(`Probes: ${results.join(', ')}`);
       if (b.state === 'half-open') said.push(`${b.probes} of ${b.probe_slots} in flight, ${b.probes_needed} in a row close it`);
-      if (b.opens > 1) said.push(`opened ${b.opens} times without a clean close`);
+      if (b.opens > 1) said.push(`opened ${b.opens} times in a row`);
     }
     show(this.probes, said.length > 0);
-    say(this.probes, said.join('; '));
+    say(this.probes, said.join(' · '));
   }
 
   drawFailures() {
     const b = this.data;
     const rate = b.calls ? b.failures / b.calls : 0;
-    const said = [];
-    if (!b.window) said.push('not measured');
-    else if (!b.calls) said.push(`no calls in ${age(b.trip_window)}`);
-    else said.push(`${percent(rate)} of ${count(b.calls)}`);
-    said.push(b.trip_point ? `trips at ${percent(b.trip_point)}` : 'no trip point yet');
-    if (b.normal_rate !== null) said.push(`normal ${percent(b.normal_rate)}`);
-    this.failures.draw(rate, b.trip_point, b.normal_rate, said.join(' · '));
+    let value = `none in ${age(b.trip_window)}`;
+    if (!b.window) value = 'not measured';
+    else if (b.calls) value = `${percent(rate)} of ${count(b.calls)}`;
+    this.failures.draw(rate, b.trip_point, b.normal_rate, value,
+      b.normal_rate === null ? 'too few calls to know what is normal' : `normally ${percent(b.normal_rate)}`);
   }
 
   drawSlow() {
     const b = this.data;
     const rate = b.calls ? b.slow / b.calls : 0;
-    const said = [b.calls ? `${percent(rate)} slow` : 'no calls'];
-    said.push(b.slow_trip_point ? `trips at ${percent(b.slow_trip_point)}` : 'no trip point yet');
-    if (b.normal_latency) said.push(`normal ${length(b.normal_latency)}`);
+    const said = [];
+    if (b.normal_latency) said.push(`normal latency ${length(b.normal_latency)}`);
     if (b.slow_threshold) said.push(`slow from ${length(b.slow_threshold)}`);
-    this.slow.draw(rate, b.slow_trip_point, null, said.join(' · '));
+    this.slow.draw(rate, b.slow_trip_point, null, b.calls ? percent(rate) : '',
+      said.join(', ') || 'too few calls to know what is normal');
   }
 
   buildHour() {
@@ -208,8 +211,8 @@ export class Tile {
       this.svg.append(path);
       return path;
     });
-    this.hourText = make('figcaption');
-    this.hour = make('figure', { class: 'hour' }, this.svg, this.hourText);
+    this.hourTexts = ['ok', 'failed', 'refused'].map((name) => make('span', { class: name }));
+    this.hour = make('figure', { class: 'hour' }, this.svg, make('figcaption', {}, 'Last hour ', ...this.hourTexts));
   }
 
   // drawHour draws a bar for each minute, of the calls that succeeded, failed and were
@@ -234,11 +237,9 @@ export class Tile {
     this.paths.forEach((path, i) => {
       if (path.getAttribute('d') !== drawn[i]) path.setAttribute('d', drawn[i]);
     });
-    const calls = sums[0] + sums[1];
-    const text = `last hour: ${count(calls)} calls` +
-      (calls ? `, ${percent(sums[1] / calls)} failed` : '') + (sums[2] ? `, ${count(sums[2])} refused` : '');
-    say(this.hourText, text);
-    if (this.svg.getAttribute('aria-label') !== text) this.svg.setAttribute('aria-label', text);
+    ['ok', 'failed', 'refused'].forEach((word, i) => say(this.hourTexts[i], `${count(sums[i])} ${word}`));
+    const label = `Calls of the last hour, minute by minute; at most ${count(most)} in one`;
+    if (this.svg.getAttribute('aria-label') !== label) this.svg.setAttribute('aria-label', label);
   }
 
   buildMore() {
@@ -259,8 +260,8 @@ export class Tile {
     const facts = [
       ['Failures in a row', `${b.run}, opens at ${b.run_needed}`],
       ['Trip window', `${age(b.trip_window)}, from ${count(b.minimum_calls)} calls on`],
-      ['Beyond chance', b.required ? `${b.surprise} of ${b.required} nats` : 'not asked'],
-      ['Slow beyond chance', b.slow_required ? `${b.slow_surprise} of ${b.slow_required} nats` : 'not asked'],
+      ['Failures and chance', b.required ? chance(b.surprise, b.required) : 'not asked'],
+      ['Slow calls and chance', b.slow_required ? chance(b.slow_surprise, b.slow_required) : 'not asked'],
       ['Calls admitted', count(sum)],
       ['Succeeded', `${count(b.ok)}, ${count(b.slow_total)} of them slow`],
       ['Failed', count(b.transient)],
@@ -291,7 +292,7 @@ export class Tile {
       this.rows.replaceChildren(...history.reverse().map((t) => make('tr', {},
         make('td', {}, make('time', { datetime: t.at }, clock(Date.parse(t.at)))),
         make('td', {}, t.from), make('td', { class: `to ${t.to}` }, t.to),
-        make('td', {}, why(t) + (t.break_seconds !== undefined ? `; break ${length(t.break_seconds)}` : '')))));
+        make('td', {}, sentence(t) + (t.break_seconds !== undefined ? `, break ${length(t.break_seconds)}` : '')))));
       if (!history.length) this.rows.replaceChildren(make('tr', {}, make('td', { colspan: 4 }, 'No change of state yet.')));
     } catch {
       if (this.readSeq === seq) this.readSeq = undefined; // again with the next change
@@ -303,16 +304,22 @@ export class Tile {
 // be compared at a glance, with a mark at what is normal.
 class Gauge {
   constructor(word) {
-    this.text = make('span', { class: 'numbers' });
+    this.value = make('span', { class: 'value' });
+    this.limit = make('span', { class: 'limit' });
+    this.note = make('span', { class: 'note' });
     this.fill = make('span', { class: 'fill' });
     this.normal = make('span', { class: 'normal' });
     this.trip = make('span', { class: 'trip' });
-    this.bar = make('span', { class: 'bar', 'aria-hidden': 'true' }, this.fill, this.normal, this.trip);
-    this.node = make('p', { class: 'gauge' }, make('strong', {}, word), ' ', this.text, this.bar);
+    this.node = make('p', { class: 'gauge' },
+      make('span', { class: 'line' }, make('strong', {}, word), ' ', this.value, ' ', this.limit), ' ',
+      make('span', { class: 'bar', 'aria-hidden': 'true' }, this.fill, this.normal, this.trip),
+      this.note);
   }
 
-  draw(rate, trip, normal, text) {
-    say(this.text, text);
+  draw(rate, trip, normal, value, note) {
+    say(this.value, value);
+    say(this.limit, trip ? `trips at ${percent(trip)}` : 'no trip point yet');
+    say(this.note, note);
     const scale = trip ? 0.75 / trip : 1;
     const place = (v) => `${Math.min(100, v * scale * 100).toFixed(1)}%`;
     this.fill.style.width = place(rate);

@@ -1,0 +1,137 @@
+// Package browsertest tests the board in a real browser. It is a module of its own, so that
+// no program that uses breakers needs what drives the browser.
+package browsertest
+
+import (
+	"context"
+	"flag"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"testing"
+	"time"
+
+	"github.com/chromedp/chromedp"
+	"github.com/stretchr/testify/require"
+
+	"github.com/normal-go/breaker"
+	"github.com/normal-go/breaker/breakerhttp"
+)
+
+var pictures = flag.String("pictures", "", "a directory to write pictures of the board into")
+
+// One browser serves all tests, each in a tab of its own.
+var (
+	browser context.Context
+	missing string // why there is none
+)
+
+func TestMain(m *testing.M) {
+	flag.Parse()
+	os.Exit(run(m))
+}
+
+func run(m *testing.M) int {
+	path := find("chromium", "chromium-browser", "google-chrome", "chrome")
+	if path == "" {
+		missing = "no chromium in the PATH; on Debian: apt-get install chromium"
+		return m.Run()
+	}
+	profile, err := os.MkdirTemp("", "board-browser-")
+	if err != nil {
+		missing = err.Error()
+		return m.Run()
+	}
+	defer os.RemoveAll(profile)
+	ctx, stop := chromedp.NewExecAllocator(context.Background(),
+		chromedp.ExecPath(path),
+		chromedp.UserDataDir(profile),
+		chromedp.Flag("headless", true),
+		chromedp.NoSandbox,
+		chromedp.DisableGPU,
+		chromedp.NoFirstRun,
+		chromedp.NoDefaultBrowserCheck,
+		chromedp.Flag("disable-quic", true),
+		chromedp.Flag("disable-background-networking", true),
+		chromedp.Flag("disable-component-update", true),
+		chromedp.Flag("disable-sync", true),
+		chromedp.Flag("disable-dev-shm-usage", true))
+	defer stop()
+	browser, stop = chromedp.NewContext(ctx)
+	defer stop()
+	if err := chromedp.Do(browser); err != nil {
+		missing = "chromium does not start: " + err.Error()
+		browser = nil
+	}
+	return m.Run()
+}
+
+func find(names ...string) string {
+	for _, name := range names {
+		if path, err := exec.LookPath(name); err == nil {
+			return path
+		}
+	}
+	return ""
+}
+
+// page is a board that is open in a tab.
+type page struct {
+	t   *testing.T
+	ctx context.Context
+	url string
+}
+
+// open serves a board under a path, as a program would, and opens it.
+func open(t *testing.T, source breaker.Source, config breakerhttp.BoardConfig, before ...chromedp.Action[chromedp.Void]) *page {
+	t.Helper()
+	if missing != "" {
+		t.Skip(missing)
+	}
+	config.Logger = slog.New(slog.NewTextHandler(io.Discard, nil))
+	board := breakerhttp.Board(source, &config)
+	mux := http.NewServeMux()
+	mux.Handle("/deep/breakers/", http.StripPrefix("/deep/breakers", board))
+	server := httptest.NewServer(mux)
+	t.Cleanup(func() {
+		board.Close()
+		server.Close()
+	})
+	ctx, cancel := chromedp.NewContext(browser)
+	t.Cleanup(cancel)
+	ctx, cancel = context.WithTimeout(ctx, time.Minute)
+	t.Cleanup(cancel)
+	p := &page{t, ctx, server.URL + "/deep/breakers/"}
+	p.do(before...)
+	p.do(chromedp.Navigate(p.url))
+	p.wait(`document.querySelector('#live').textContent === 'live'`)
+	return p
+}
+
+func (p *page) do(actions ...chromedp.Action[chromedp.Void]) {
+	p.t.Helper()
+	require.NoError(p.t, chromedp.Do(p.ctx, actions...))
+}
+
+// wait waits until a condition holds in the page.
+func (p *page) wait(condition string) {
+	p.t.Helper()
+	_, err := chromedp.Run(p.ctx, chromedp.Poll[bool](condition,
+		chromedp.WithPollingInterval(50*time.Millisecond), chromedp.WithPollingTimeout(20*time.Second)))
+	require.NoError(p.t, err, condition)
+}
+
+func (p *page) text(expression string) string {
+	p.t.Helper()
+	return eval[string](p, "String("+expression+")")
+}
+
+func eval[T any](p *page, expression string) T {
+	p.t.Helper()
+	value, err := chromedp.Run(p.ctx, chromedp.Evaluate[T](expression))
+	require.NoError(p.t, err, expression)
+	return value
+}

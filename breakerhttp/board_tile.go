@@ -40,7 +40,10 @@ type boardFields struct {
 	Surprise  float64 `json:"surprise"`
 	Required  float64 `json:"required"`
 
-	NormalRate *float64 `json:"normal_rate"` // nil: not known
+	// Whether the trips are on that follow what is normal.
+	Adaptive     bool     `json:"adaptive"`
+	AdaptiveSlow bool     `json:"adaptive_slow"`
+	NormalRate   *float64 `json:"normal_rate"` // nil: not known
 
 	SlowTripPoint float64 `json:"slow_trip_point"`
 	SlowSurprise  float64 `json:"slow_surprise"`
@@ -138,6 +141,9 @@ func boardFieldsOf(c boardCut, before *boardFields, now time.Time) boardFields {
 		TripPoint: places(s.TripRatio, 4),
 		Surprise:  places(s.FailureEvidence.Surprise, 1),
 		Required:  places(s.FailureEvidence.Required, 1),
+
+		Adaptive:     !e.Failures.Off,
+		AdaptiveSlow: !e.SlowCalls.Off,
 
 		SlowTripPoint: places(s.SlowEvidence.TripPoint, 4),
 		SlowSurprise:  places(s.SlowEvidence.Surprise, 1),

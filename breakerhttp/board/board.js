@@ -209,10 +209,10 @@ get('ask-yes').addEventListener('click', async () => {
   }
 });
 dialog.addEventListener('close', () => {
-  // The button may be gone now that the state has changed.
+  // The button may have gone, now that the state has changed.
   const { from, tile } = asked;
   if (from.isConnected && !from.hidden) from.focus({ preventScroll: true });
-  else tile.more.querySelector('summary').focus({ preventScroll: true });
+  else tile.focus();
 });
 
 get('search').addEventListener('input', arrange);

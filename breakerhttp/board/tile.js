@@ -21,6 +21,8 @@ function show(node, shown) {
   if (node.hidden === shown) node.hidden = !shown;
 }
 
+const unknown = (learns) => (learns ? 'too few calls to know what is normal' : 'what is normal is not measured');
+
 const shapes = { closed: '●', open: '✕', 'half-open': '◐', recovering: '◔', isolated: '■' };
 
 const meanings = {
@@ -101,7 +103,7 @@ export class Tile {
     this.drawSlow();
     this.drawHour();
     for (const [field, node] of this.counts) say(node, count(b[field]));
-    for (const [control, button] of this.buttons) show(button, useful[control](b));
+    this.drawButtons();
     if (this.more.open) this.drawMore();
     this.tick();
   }
@@ -166,6 +168,21 @@ export class Tile {
     return make('div', { class: 'foot' }, this.more, buttons);
   }
 
+  // drawButtons shows those that would do something. Focus on one that goes stays in the tile.
+  drawButtons() {
+    let lost = false;
+    for (const [control, button] of this.buttons) {
+      const shown = useful[control](this.data);
+      lost ||= !shown && button === document.activeElement;
+      show(button, shown);
+    }
+    if (lost) this.focus();
+  }
+
+  focus() {
+    this.more.querySelector('summary').focus({ preventScroll: true });
+  }
+
   drawProbes() {
     const b = this.data;
     const said = [];
@@ -183,11 +200,10 @@ export class Tile {
   drawFailures() {
     const b = this.data;
     const rate = b.calls ? b.failures / b.calls : 0;
-    let value = `none in ${age(b.trip_window)}`;
-    if (!b.window) value = 'not measured';
-    else if (b.calls) value = `${percent(rate)} of ${count(b.calls)}`;
-    this.failures.draw(rate, b.trip_point, b.normal_rate, value,
-      b.normal_rate === null ? 'too few calls to know what is normal' : `normally ${percent(b.normal_rate)}`);
+    let value = b.window ? `none in ${age(b.trip_window)}` : 'not measured';
+    if (b.calls) value = `${percent(rate)} of ${count(b.calls)}`;
+    const normal = b.normal_rate === null ? unknown(b.adaptive) : `normally ${percent(b.normal_rate)}`;
+    this.failures.draw(rate, b.trip_point, b.normal_rate, b.adaptive, value, normal);
   }
 
   drawSlow() {
@@ -195,9 +211,10 @@ export class Tile {
     const rate = b.calls ? b.slow / b.calls : 0;
     const said = [];
     if (b.normal_latency) said.push(`normal latency ${length(b.normal_latency)}`);
+    else said.push(unknown(b.adaptive_slow));
     if (b.slow_threshold) said.push(`slow from ${length(b.slow_threshold)}`);
-    this.slow.draw(rate, b.slow_trip_point, null, b.calls ? percent(rate) : '',
-      said.join(', ') || 'too few calls to know what is normal');
+    const value = b.calls ? percent(rate) : '';
+    this.slow.draw(rate, b.slow_trip_point, null, b.adaptive_slow, value, said.join(', '));
   }
 
   buildHour() {
@@ -316,9 +333,9 @@ class Gauge {
       this.note);
   }
 
-  draw(rate, trip, normal, value, note) {
+  draw(rate, trip, normal, learns, value, note) {
     say(this.value, value);
-    say(this.limit, trip ? `trips at ${percent(trip)}` : 'no trip point yet');
+    say(this.limit, trip ? `trips at ${percent(trip)}` : learns ? 'no trip point yet' : 'no trip point');
     say(this.note, note);
     const scale = trip ? 0.75 / trip : 1;
     const place = (v) => `${Math.min(100, v * scale * 100).toFixed(1)}%`;

@@ -94,7 +94,7 @@ const causes = {
 // The cause of a transition, and the numbers of the decision.
 export function why(t) {
   const [reason, ...numbers] = causes[t.cause] ? causes[t.cause](t) : [t.cause];
-  return { reason, numbers: numbers.join(', ') };
+  return { reason, numbers: numbers.join(' · ') };
 }
 
 export function sentence(t) {

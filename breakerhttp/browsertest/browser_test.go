@@ -5,15 +5,16 @@ package browsertest
 import (
 	"context"
 	"flag"
-	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"os/exec"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	cdppage "github.com/chromedp/cdproto/page"
 	"github.com/chromedp/chromedp"
 	"github.com/stretchr/testify/require"
 
@@ -21,7 +22,7 @@ import (
 	"github.com/normal-go/breaker/breakerhttp"
 )
 
-var pictures = flag.String("pictures", "", "a directory to write pictures of the board into")
+var pictures = flag.String("pictures", "", "a directory to write pictures of the board into, for the documentation")
 
 // One browser serves all tests, each in a tab of its own.
 var (
@@ -80,35 +81,73 @@ func find(names ...string) string {
 
 // page is a board that is open in a tab.
 type page struct {
-	t   *testing.T
-	ctx context.Context
-	url string
+	t     *testing.T
+	ctx   context.Context
+	url   string
+	posts atomic.Int64 // requests that reached the server
 }
 
-// open serves a board under a path, as a program would, and opens it.
-func open(t *testing.T, source breaker.Source, config breakerhttp.BoardConfig, before ...chromedp.Action[chromedp.Void]) *page {
+// watchful runs in the page before everything else, and keeps what must not happen.
+const watchful = `
+	window.mishaps = [];
+	window.alert = (text) => mishaps.push('alert ' + text);
+	addEventListener('error', (e) => mishaps.push('error ' + e.message), true);
+	addEventListener('unhandledrejection', (e) => mishaps.push('rejection ' + e.reason));
+	addEventListener('securitypolicyviolation', (e) => mishaps.push('violation ' + e.violatedDirective));
+`
+
+// open serves a board and opens it, in a tab of its own.
+func open(t *testing.T, source breaker.Source, config breakerhttp.BoardConfig) *page {
 	t.Helper()
 	if missing != "" {
 		t.Skip(missing)
 	}
-	config.Logger = slog.New(slog.NewTextHandler(io.Discard, nil))
-	board := breakerhttp.Board(source, &config)
-	mux := http.NewServeMux()
-	mux.Handle("/deep/breakers/", http.StripPrefix("/deep/breakers", board))
-	server := httptest.NewServer(mux)
-	t.Cleanup(func() {
-		board.Close()
-		server.Close()
-	})
+	p := serve(t, source, config)
 	ctx, cancel := chromedp.NewContext(browser)
 	t.Cleanup(cancel)
 	ctx, cancel = context.WithTimeout(ctx, time.Minute)
 	t.Cleanup(cancel)
-	p := &page{t, ctx, server.URL + "/deep/breakers/"}
-	p.do(before...)
+	p.ctx = ctx
+	p.do(chromedp.EmulateViewport(1200, 900))
+	_, err := chromedp.Call(ctx, cdppage.AddScriptToEvaluateOnNewDocument,
+		cdppage.AddScriptToEvaluateOnNewDocumentParams{Source: watchful})
+	require.NoError(t, err)
+	p.load()
+	return p
+}
+
+// serve serves a board under a path, as a program would.
+func serve(t *testing.T, source breaker.Source, config breakerhttp.BoardConfig) *page {
+	t.Helper()
+	config.Logger = slog.New(slog.DiscardHandler)
+	board := breakerhttp.Board(source, &config)
+	p := &page{t: t}
+	mux := http.NewServeMux()
+	mux.Handle("/deep/breakers/", http.StripPrefix("/deep/breakers", board))
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodPost {
+			p.posts.Add(1)
+		}
+		mux.ServeHTTP(w, r)
+	}))
+	t.Cleanup(func() {
+		board.Close()
+		server.Close()
+	})
+	p.url = server.URL + "/deep/breakers/"
+	return p
+}
+
+func (p *page) load() {
+	p.t.Helper()
 	p.do(chromedp.Navigate(p.url))
 	p.wait(`document.querySelector('#live').textContent === 'live'`)
-	return p
+}
+
+// close checks that nothing happened that must not.
+func (p *page) close() {
+	p.t.Helper()
+	require.Empty(p.t, eval[[]string](p, "mishaps"))
 }
 
 func (p *page) do(actions ...chromedp.Action[chromedp.Void]) {
@@ -119,19 +158,19 @@ func (p *page) do(actions ...chromedp.Action[chromedp.Void]) {
 // wait waits until a condition holds in the page.
 func (p *page) wait(condition string) {
 	p.t.Helper()
-	_, err := chromedp.Run(p.ctx, chromedp.Poll[bool](condition,
+	_, err := chromedp.Run(p.ctx, chromedp.Poll[bool]("Boolean("+condition+")",
 		chromedp.WithPollingInterval(50*time.Millisecond), chromedp.WithPollingTimeout(20*time.Second)))
 	require.NoError(p.t, err, condition)
 }
 
 func (p *page) text(expression string) string {
 	p.t.Helper()
-	return eval[string](p, "String("+expression+")")
+	return eval[string](p, "(async () => String("+expression+"))()")
 }
 
 func eval[T any](p *page, expression string) T {
 	p.t.Helper()
-	value, err := chromedp.Run(p.ctx, chromedp.Evaluate[T](expression))
+	value, err := chromedp.Run(p.ctx, chromedp.Evaluate[T](expression, chromedp.EvalAwaitPromise))
 	require.NoError(p.t, err, expression)
 	return value
 }

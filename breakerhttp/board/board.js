@@ -93,13 +93,14 @@ function announce() {
 
 const count = (state) => [...tiles.values()].filter((tile) => tile.data.state === state).length;
 
-// How bad it is, the worst first. Among the closed, those come first that are near their
-// trip point; in two steps only, or they would change places all the time.
+// How bad it is, the worst first. Among the closed, those come first that are near a trip
+// point; in two steps only, or they would change places all the time.
 function rank(b) {
   const place = states.indexOf(b.state);
   if (place < 4) return place;
-  if (!b.data) return 7;
-  return b.trip_point && b.calls >= b.minimum_calls && b.failures / b.calls >= 0.75 * b.trip_point ? 4 : 5;
+  if (!b.data) return 6;
+  const near = (n, point) => point > 0 && b.calls >= b.minimum_calls && n / b.calls >= 0.75 * point;
+  return near(b.failures, b.trip_point) || near(b.slow, b.slow_trip_point) ? 4 : 5;
 }
 
 const rate = (b) => (b.calls ? b.failures / b.calls : -1);

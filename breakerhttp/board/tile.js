@@ -33,6 +33,14 @@ const meanings = {
   closed: 'every call is admitted',
 };
 
+const dryMeanings = {
+  open: 'every call would be refused',
+  isolated: 'every call would be refused until a reset',
+  'half-open': 'all but probes would be refused',
+  recovering: 'a growing share would be admitted',
+  closed: 'every call is admitted',
+};
+
 export const controlWords = { 'probe-now': 'Probe now', reset: 'Reset', isolate: 'Isolate' };
 
 const useful = {
@@ -113,8 +121,8 @@ export class Tile {
     if (!this.body) return;
     const b = this.data;
     const now = this.board.now();
-    say(this.since, (b.since ? `${meanings[b.state]}, for ${age((now - b.since) / 1000)}` : meanings[b.state]) +
-      (b.shadow && b.state !== 'closed' ? '; a dry run, so none is' : ''));
+    const meaning = (b.shadow ? dryMeanings : meanings)[b.state];
+    say(this.since, b.since ? `${meaning}, for ${age((now - b.since) / 1000)}` : meaning);
     const left = (b.until - now) / 1000;
     const counting = b.state === 'open' && b.until > 0;
     show(this.wait, counting);
@@ -137,7 +145,7 @@ export class Tile {
     this.failures = new Gauge('Failures');
     this.slow = new Gauge('Slow calls');
     this.buildHour();
-    this.counts = [['refused', 'refused'], ['canceled', 'canceled'], ['throttled', 'throttled'], ['late', 'late']]
+    this.counts = [this.data.shadow ? ['would_refuse', 'would refuse'] : ['refused', 'refused'], ['canceled', 'canceled'], ['throttled', 'throttled'], ['late', 'late']]
       .map(([field, word]) => [field, make('dd'), word]);
     const counts = make('dl', { class: 'counts' },
       ...this.counts.map(([, node, word]) => make('div', {}, make('dt', {}, word), node)));
@@ -200,7 +208,7 @@ export class Tile {
   drawFailures() {
     const b = this.data;
     const rate = b.calls ? b.failures / b.calls : 0;
-    let value = b.window ? `none in ${age(b.trip_window)}` : 'not measured';
+    let value = b.window ? `no calls in ${age(b.trip_window)}` : 'not measured';
     if (b.calls) value = `${percent(rate)} of ${count(b.calls)}`;
     const normal = b.normal_rate === null ? unknown(b.adaptive) : `normally ${percent(b.normal_rate)}`;
     this.failures.draw(rate, b.trip_point, b.normal_rate, b.adaptive, value, normal);
@@ -286,7 +294,6 @@ export class Tile {
       ['Without an outcome', count(b.released)],
       ['Recoveries', count(b.recoveries)],
     ];
-    if (b.shadow) facts.push(['Would have refused', count(b.would_refuse)]);
     if (b.break) facts.push(['Break', length(b.break)]);
     if (this.facts.childElementCount !== facts.length) {
       this.facts.replaceChildren(...facts.map(([word]) => make('div', {}, make('dt', {}, word), make('dd'))));

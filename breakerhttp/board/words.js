@@ -50,11 +50,10 @@ function odds(nats) {
   return `1 in 10${String(Math.floor(digits + 0.01)).replace(/\d/g, (d) => '⁰¹²³⁴⁵⁶⁷⁸⁹'[d])}`;
 }
 
-// chance says how far beyond chance it is, and has to be.
+// chance says how far beyond chance it is, and how far it has to be.
 export function chance(nats, required) {
-  return nats > 0
-    ? `chance explains it less than ${odds(nats)} times, the limit is ${odds(required)}`
-    : `no more than chance, the limit is ${odds(required)}`;
+  const is = nats > 0 ? `chance below ${odds(nats)}` : 'no more than chance';
+  return `${is}, trips below ${odds(required)}`;
 }
 
 // Why an evidence was believed: what is normal, what trips, what chance would do.

@@ -72,6 +72,27 @@ func TestTilesAppearWorstFirst(t *testing.T) {
 	require.Equal(t, "0", p.text("document.querySelectorAll('.foot button').length"), "nobody may press anything")
 }
 
+func TestAShadowIsMarked(t *testing.T) {
+	dry := breaker.MustNew(breaker.Settings{Name: "dry", Shadow: true, ConsecutiveFailures: 3})
+	call(dry, 3, breaker.Transient)
+	call(dry, 7, breaker.OK)
+	p := open(t, breaker.List{dry, named("wet")}, breakerhttp.BoardConfig{})
+	defer p.close()
+	p.wait(tile(0) + ".querySelector('.body')")
+	require.Equal(t, "shadow", p.text(textOf(0, ".mark")))
+	require.Contains(t, p.text(textOf(0, ".since")), "would be refused")
+	require.Contains(t, p.text(textOf(0, ".counts")), "would refuse\n7")
+	require.Equal(t, "true", p.text(tile(1)+".querySelector('.mark').hidden"))
+}
+
+// A page that hears nothing any more says so, rather than show what is old as if it were
+// new.
+func TestAPageThatHearsNothingSaysSo(t *testing.T) {
+	p := open(t, named("db"), breakerhttp.BoardConfig{})
+	p.board.Close()
+	p.wait("document.querySelector('#live').textContent.startsWith('no news for')")
+}
+
 func TestSearchAndFilter(t *testing.T) {
 	var list breaker.List
 	for i := range 20 {

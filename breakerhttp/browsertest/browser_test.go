@@ -22,8 +22,6 @@ import (
 	"github.com/normal-go/breaker/breakerhttp"
 )
 
-var pictures = flag.String("pictures", "", "a directory to write pictures of the board into, for the documentation")
-
 // One browser serves all tests, each in a tab of its own.
 var (
 	browser context.Context
@@ -84,6 +82,7 @@ type page struct {
 	t     *testing.T
 	ctx   context.Context
 	url   string
+	board *breakerhttp.BoardHandler
 	posts atomic.Int64 // requests that reached the server
 }
 
@@ -121,7 +120,7 @@ func serve(t *testing.T, source breaker.Source, config breakerhttp.BoardConfig) 
 	t.Helper()
 	config.Logger = slog.New(slog.DiscardHandler)
 	board := breakerhttp.Board(source, &config)
-	p := &page{t: t}
+	p := &page{t: t, board: board}
 	mux := http.NewServeMux()
 	mux.Handle("/deep/breakers/", http.StripPrefix("/deep/breakers", board))
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

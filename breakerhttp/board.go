@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"embed"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -27,7 +28,8 @@ type BoardConfig struct {
 	// neither on the page nor behind it.
 	Authorize func(r *http.Request, control string, b *breaker.Breaker) (who string, allowed bool)
 
-	// Logger is told of every use of a control, allowed or not. Default
+	// Logger is told of every use of a control, allowed or not, and of a source that
+	// panics. Default
 	// [slog.Default], as it is at the time.
 	Logger *slog.Logger
 
@@ -121,12 +123,10 @@ func (b *BoardHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case isControl && b.config.Authorize != nil:
 		if allowMethods(w, r, http.MethodPost) {
-			b.protection.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				b.serveControl(w, r, control)
-			})).ServeHTTP(w, r)
+			b.serveControl(w, r, control)
 		}
 	case r.URL.Path == "": // mounted without a slash: the page's relative URLs need one
-		header.Set("Location", "./"+path.Base(r.URL.EscapedPath()+requestPath(r))+"/")
+		header.Set("Location", "./"+path.Base(requestPath(r))+"/")
 		w.WriteHeader(http.StatusTemporaryRedirect)
 	case isAsset:
 		if allowMethods(w, r, http.MethodGet, http.MethodHead) {
@@ -201,12 +201,13 @@ func (b *BoardHandler) serveControl(w http.ResponseWriter, r *http.Request, path
 		http.Error(w, "no such breaker or control", http.StatusNotFound)
 		return
 	}
-	who, allowed := b.config.Authorize(r, control, one)
+	who, refusal := b.mayControl(r, control, one)
 	before := one.State()
-	level, what := slog.LevelWarn, "breaker control refused"
-	if allowed {
+	level, what := slog.LevelInfo, "breaker control"
+	if refusal == nil {
 		move(one)
-		level, what = slog.LevelInfo, "breaker control"
+	} else {
+		level, what = slog.LevelWarn, "breaker control refused: "+refusal.Error()
 	}
 	b.logger().LogAttrs(r.Context(), level, what,
 		slog.String("control", control),
@@ -216,13 +217,27 @@ func (b *BoardHandler) serveControl(w http.ResponseWriter, r *http.Request, path
 		slog.String("remote", r.RemoteAddr),
 		slog.String("from", before.String()),
 		slog.String("to", one.State().String()))
-	if !allowed {
-		http.Error(w, "not allowed", http.StatusForbidden)
+	if refusal != nil {
+		http.Error(w, refusal.Error(), http.StatusForbidden)
 		return
 	}
 	b.sample() // whoever pressed it wants to see it
 	w.WriteHeader(http.StatusNoContent)
 }
+
+// mayControl returns who asks, and why they may not.
+func (b *BoardHandler) mayControl(r *http.Request, control string, one *breaker.Breaker) (who string, err error) {
+	if err := b.protection.Check(r); err != nil {
+		return "", err
+	}
+	who, allowed := b.config.Authorize(r, control, one)
+	if !allowed {
+		return who, errNotAllowed
+	}
+	return who, nil
+}
+
+var errNotAllowed = errors.New("not allowed")
 
 func (b *BoardHandler) logger() *slog.Logger {
 	if b.config.Logger != nil {

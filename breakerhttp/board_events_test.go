@@ -1,13 +1,16 @@
 package breakerhttp_test
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"fmt"
 	"iter"
 	"log/slog"
 	"net/http"
+	"net/http/httptest"
 	"reflect"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -283,4 +286,26 @@ func TestBoardNeedsAStream(t *testing.T) {
 		require.NoError(t, err)
 		board.ServeHTTP(w, r)
 	})
+}
+
+// A server cuts answers off that take too long. An open page is none.
+func TestBoardOutlivesTheTimeoutsOfTheServer(t *testing.T) {
+	const interval = 20 * time.Millisecond
+	board := breakerhttp.Board(named("db"), &breakerhttp.BoardConfig{Interval: interval})
+	server := httptest.NewUnstartedServer(board)
+	server.Config.ReadTimeout = 5 * interval
+	server.Config.WriteTimeout = 5 * interval
+	server.Start()
+	defer server.Close()
+	defer board.Close()
+	answer, err := http.Get(server.URL + "/events")
+	require.NoError(t, err)
+	defer answer.Body.Close()
+	lines := bufio.NewScanner(answer.Body)
+	for events := 0; events < 20; {
+		require.True(t, lines.Scan(), "it ended after %d events: %v", events, lines.Err())
+		if strings.HasPrefix(lines.Text(), "event: ") {
+			events++
+		}
+	}
 }

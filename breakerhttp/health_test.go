@@ -5,7 +5,6 @@ import (
 	"io"
 	"iter"
 	"net/http"
-	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
@@ -16,13 +15,6 @@ import (
 	"github.com/normal-go/breaker"
 	"github.com/normal-go/breaker/breakerhttp"
 )
-
-// ask asks a handler once.
-func ask(handler http.Handler, method string) *httptest.ResponseRecorder {
-	w := httptest.NewRecorder()
-	handler.ServeHTTP(w, httptest.NewRequest(method, "/health", nil))
-	return w
-}
 
 func record(t *testing.T, b *breaker.Breaker, times int, v breaker.Verdict, d time.Duration) {
 	t.Helper()
@@ -86,7 +78,7 @@ func TestHealthThroughATrouble(t *testing.T) {
 		clock.move(start.Add(step.at).Sub(clock.Now()))
 		step.do()
 		before := b.History()
-		w := ask(handler, http.MethodGet)
+		w := ask(handler, http.MethodGet, "/health")
 		require.Equal(t, 200, w.Code)
 		require.Equal(t, `{"status":"`+step.status+`","breakers":[{"name":"db",`+step.want+"}]}\n", w.Body.String(), "at %v", step.at)
 		require.Equal(t, before, b.History(), "to ask moves nothing")
@@ -95,7 +87,7 @@ func TestHealthThroughATrouble(t *testing.T) {
 	b = onClock(t, clock, breaker.Settings{Name: "db"})
 	record(t, b, 5, breaker.Transient, 0)
 	b.ProbeNow()
-	require.Contains(t, ask(breakerhttp.HealthHandler(b, nil), http.MethodGet).Body.String(),
+	require.Contains(t, ask(breakerhttp.HealthHandler(b, nil), http.MethodGet, "/health").Body.String(),
 		`"state":"half-open","cause":"probe-requested","opened_at"`)
 }
 
@@ -112,7 +104,7 @@ func TestHealthTakesNoProbe(t *testing.T) {
 	record(t, b, 5, breaker.Transient, 0)
 	b.ProbeNow()
 	for range 20 {
-		require.Contains(t, ask(breakerhttp.HealthHandler(b, nil), http.MethodGet).Body.String(), "half-open")
+		require.Contains(t, ask(breakerhttp.HealthHandler(b, nil), http.MethodGet, "/health").Body.String(), "half-open")
 	}
 	_, err := b.TryAdmit(bg)
 	require.NoError(t, err)
@@ -142,12 +134,12 @@ func TestHealthStatuses(t *testing.T) {
 		"degraded by code":   {open, codes, 503, "degraded"},
 		"last one is closed": {breaker.List{open, closed}, codes, 503, "degraded"},
 	} {
-		w := ask(breakerhttp.HealthHandler(test.source, test.options), http.MethodGet)
+		w := ask(breakerhttp.HealthHandler(test.source, test.options), http.MethodGet, "/health")
 		require.Equal(t, test.code, w.Code, name)
 		require.True(t, strings.HasPrefix(w.Body.String(), `{"status":"`+test.status+`","breakers":[`), name)
 	}
-	require.Equal(t, `{"status":"ok","breakers":[]}`+"\n", ask(breakerhttp.HealthHandler(breaker.List(nil), nil), http.MethodGet).Body.String())
-	require.Contains(t, ask(breakerhttp.HealthHandler(shadow, nil), http.MethodGet).Body.String(), `{"name":"dry","shadow":true,"state":"isolated"`)
+	require.Equal(t, `{"status":"ok","breakers":[]}`+"\n", ask(breakerhttp.HealthHandler(breaker.List(nil), nil), http.MethodGet, "/health").Body.String())
+	require.Contains(t, ask(breakerhttp.HealthHandler(shadow, nil), http.MethodGet, "/health").Body.String(), `{"name":"dry","shadow":true,"state":"isolated"`)
 }
 
 func TestHealthOverTheWire(t *testing.T) {
@@ -188,7 +180,7 @@ func TestHealthOrder(t *testing.T) {
 		list = append(list, onClock(t, newHandClock(), breaker.Settings{Name: name}))
 	}
 	list[3].Isolate()
-	want := ask(breakerhttp.HealthHandler(list, nil), http.MethodGet).Body.String()
+	want := ask(breakerhttp.HealthHandler(list, nil), http.MethodGet, "/health").Body.String()
 	var report struct {
 		Breakers []struct{ Name, State string }
 	}
@@ -202,7 +194,7 @@ func TestHealthOrder(t *testing.T) {
 
 	twice := slices.Concat(list, list[1:3])
 	slices.Reverse(twice)
-	require.Equal(t, want, ask(breakerhttp.HealthHandler(twice, nil), http.MethodGet).Body.String())
+	require.Equal(t, want, ask(breakerhttp.HealthHandler(twice, nil), http.MethodGet, "/health").Body.String())
 }
 
 // A Transport, a Scope and a Registry are sources, and the handler sees what comes later.
@@ -211,10 +203,10 @@ func TestHealthOfATransport(t *testing.T) {
 	var all breaker.Registry
 	all.Add(transport, transport)
 	handler := breakerhttp.HealthHandler(&all, nil)
-	require.Equal(t, `{"status":"ok","breakers":[]}`+"\n", ask(handler, http.MethodGet).Body.String())
+	require.Equal(t, `{"status":"ok","breakers":[]}`+"\n", ask(handler, http.MethodGet, "/health").Body.String())
 	_, err := transport.RoundTrip(request(t, bg, "https://a.example/", nil))
 	require.NoError(t, err)
-	require.Equal(t, `{"status":"ok","breakers":[{"name":"a.example:443","state":"closed"}]}`+"\n", ask(handler, http.MethodGet).Body.String())
+	require.Equal(t, `{"status":"ok","breakers":[{"name":"a.example:443","state":"closed"}]}`+"\n", ask(handler, http.MethodGet, "/health").Body.String())
 }
 
 func TestHealthOfMistakesPanics(t *testing.T) {
@@ -230,9 +222,9 @@ func TestHealthAsksTheSourceEachTime(t *testing.T) {
 	source := &countingSource{Breaker: newBreaker(t)}
 	handler := breakerhttp.HealthHandler(source, nil)
 	require.Zero(t, source.asked)
-	ask(handler, http.MethodPost)
+	ask(handler, http.MethodPost, "/health")
 	require.Zero(t, source.asked)
-	ask(handler, http.MethodHead)
+	ask(handler, http.MethodHead, "/health")
 	require.Equal(t, 1, source.asked)
 }
 

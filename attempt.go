@@ -41,18 +41,15 @@ func (a *Attempt) begin(b *Breaker, ctx context.Context, start time.Duration, ge
 	a.breaker, a.ctx, a.start, a.generation = b, ctx, start, generation
 }
 
-// Done ends the attempt with the error of the call: it is classified, and the time
-// since admission is its latency.
+// Done ends the attempt with the error of the call: it is classified, nil being OK, and
+// the time since admission is its latency. A panic of Classify or of OnTransition, which
+// it may run, goes up from here once the attempt has ended.
 func (a *Attempt) Done(err error) {
 	if a.breaker == nil {
 		return
 	}
 	r := a.breaker.read()
-	if err == nil {
-		a.end(r, OK, r.offset-a.start, false)
-		return
-	}
-	a.fail(r, err, r.offset-a.start)
+	a.settle(r, err, r.offset-a.start)
 }
 
 // DoneAfter is Done with a latency of the caller's own, such as the time to the
@@ -61,7 +58,11 @@ func (a *Attempt) DoneAfter(err error, d time.Duration) {
 	if a.breaker == nil {
 		return
 	}
-	r := a.breaker.read()
+	a.settle(a.breaker.read(), err, d)
+}
+
+// settle ends the attempt with the error of the call, or without one.
+func (a *Attempt) settle(r reading, err error, d time.Duration) {
 	if err == nil {
 		a.end(r, OK, d, false)
 		return
@@ -69,7 +70,7 @@ func (a *Attempt) DoneAfter(err error, d time.Duration) {
 	a.fail(r, err, d)
 }
 
-// fail ends the attempt with an error.
+// fail is apart so that a success need not pass its deferred call.
 func (a *Attempt) fail(r reading, err error, d time.Duration) {
 	defer a.abandon() // only a panic of the classifier leaves it something to do
 	v, hurried := a.breaker.judge(a.ctx, err)
@@ -78,7 +79,7 @@ func (a *Attempt) fail(r reading, err error, d time.Duration) {
 
 // Record ends the attempt with a verdict and a latency, for a caller that knows
 // better: there is no classification, and no rule about its context. An unknown
-// verdict counts as Permanent, and a negative d as 0.
+// verdict counts as Permanent, and a negative d as 0. It may run OnTransition, as Done.
 func (a *Attempt) Record(v Verdict, d time.Duration) {
 	if a.breaker == nil {
 		return
@@ -86,7 +87,8 @@ func (a *Attempt) Record(v Verdict, d time.Duration) {
 	a.end(a.breaker.read(), v.known(), d, false)
 }
 
-// Release ends the attempt without an outcome. A probe slot is given back.
+// Release ends the attempt without an outcome. A probe slot is given back. It may run
+// OnTransition, as Done.
 func (a *Attempt) Release() {
 	if a.breaker == nil {
 		return
@@ -115,11 +117,12 @@ func (a *Attempt) endQuietly(v Verdict) {
 // end is where every attempt ends, once.
 func (a *Attempt) end(r reading, v Verdict, d time.Duration, hurried bool) {
 	b := a.breaker
-	a.breaker = nil
+	a.breaker = nil // first: whatever panics from here on, it has ended
 	b.mu.Lock()
 	b.acceptLocked(r)
 	b.recordLocked(a, v, max(d, 0), hurried)
-	if b.owed.none() { // nearly always; a call less
+	a.ctx, a.probe = nil, nil // an attempt may lie around for long
+	if b.owed.none() {        // nearly always; a call less
 		b.mu.Unlock()
 		return
 	}

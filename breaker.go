@@ -108,7 +108,7 @@ type Breaker struct {
 	mu    sync.Mutex
 	state State
 	now   time.Duration // own time: the newest reading that was accepted
-	wall  time.Time     // the time of day then, by a Clock of the caller's own
+	wall  time.Time     // the time of day at the reading decided by, with a Clock of the caller's own
 	since time.Duration // of the state
 	run   int           // failures in a row
 	owed  debts
@@ -130,11 +130,11 @@ type Breaker struct {
 
 // debts are what an operation owes user code, paid after the lock is given up.
 type debts struct {
-	draw func() float64                    // Settings.Random, for a number in place of the one used
-	tell func(context.Context, Transition) // Settings.OnTransition, of what is in the outbox
+	draw func() float64 // Settings.Random, for a number in place of the one used
+	tell bool           // what is in the outbox
 }
 
-func (d *debts) none() bool { return d.draw == nil && d.tell == nil }
+func (d *debts) none() bool { return d.draw == nil && !d.tell }
 
 // New builds a closed breaker. Its error is a [*SettingsError] with every problem of
 // the settings. It draws one number from [Settings.Random], unless BreakJitter is
@@ -149,10 +149,10 @@ func New(s Settings) (*Breaker, error) {
 	} else {
 		b.born = time.Now()
 	}
-	b.errors = newErrorBaseline(s.failures())
-	b.latency = newLatencyWindow(s.slowCalls())
+	b.errors = newErrorBaseline(0, s.failures())
+	b.latency = newLatencyWindow(0, s.slowCalls())
 	if s.hasWindow() {
-		b.window = newTripWindow(s.tripWindow(), s.TripCalls)
+		b.window = newTripWindow(0, s.tripWindow(), s.TripCalls)
 	}
 	if s.BreakJitter != JitterNone {
 		b.draw, b.drawn = s.random()(), true
@@ -224,7 +224,8 @@ func Call[T any](ctx context.Context, b *Breaker, fn func(context.Context) (T, e
 // CallOr is [Call] for a caller that has somewhere else to go: a refusal runs
 // fallback at once, without the pause, and returns what it returns. The breaker
 // neither times nor records fallback. It runs on a refusal alone: neither on an error
-// of fn, nor when ctx is done. CallOr panics if fn or fallback is nil.
+// of fn, nor when ctx is done, nor for a shadow breaker, which refuses nothing. CallOr
+// panics if fn, fallback or ctx is nil.
 func CallOr[T any](ctx context.Context, b *Breaker, fn func(context.Context) (T, error), fallback func(context.Context, *RejectedError) (T, error)) (T, error) {
 	if fn == nil || fallback == nil {
 		panic("breaker: CallOr with a nil function")
@@ -277,7 +278,9 @@ func (b *Breaker) pause(ctx context.Context, err error) error {
 }
 
 // TryAdmit is [Breaker.Admit] without the pause, for a caller that has somewhere else
-// to go on a refusal. Do not call it in a loop that retries at once.
+// to go on a refusal. Do not call it in a loop that retries at once. Like Admit, it may
+// run OnTransition, whose panic goes up from here and takes no probe slot with it.
+// TryAdmit panics if ctx is nil.
 func (b *Breaker) TryAdmit(ctx context.Context) (attempt Attempt, err error) {
 	err = b.admit(ctx, &attempt)
 	return
@@ -315,7 +318,7 @@ func (b *Breaker) admitUnderLock(ctx context.Context, r reading, attempt *Attemp
 	} else {
 		err = b.gate.Load().refuse(b, ctx, r, attempt)
 	}
-	told := false
+	told, tells := false, b.owed.tell
 	defer func() {
 		if !told && attempt.breaker != nil { // a listener panicked: the slot is not to be lost to it
 			attempt.endQuietly(released)
@@ -323,6 +326,9 @@ func (b *Breaker) admitUnderLock(ctx context.Context, r reading, attempt *Attemp
 	}()
 	b.unlock()
 	told = true
+	if tells && attempt.breaker != nil {
+		attempt.start = b.read().offset // the listener's time is not the dependency's
+	}
 	return err
 }
 
@@ -342,11 +348,11 @@ func (b *Breaker) unlock() {
 	owed := b.owed
 	b.owed = debts{}
 	b.mu.Unlock()
+	if owed.tell {
+		defer b.outbox.deliver() // also if Random panics
+	}
 	if owed.draw != nil {
 		b.drawAhead(owed.draw)
-	}
-	if owed.tell != nil {
-		b.outbox.deliver(owed.tell)
 	}
 }
 

@@ -19,7 +19,8 @@ type Clock interface {
 	Now() time.Time
 
 	// After returns a channel that receives once d has passed: the pause before
-	// a refusal.
+	// a refusal. The channel is abandoned if the caller's context ends first, so
+	// sending on it must not block.
 	After(d time.Duration) <-chan time.Time
 }
 
@@ -59,7 +60,7 @@ func (b *Breaker) after(d time.Duration) <-chan time.Time {
 	return time.After(d)
 }
 
-// timeOfDayLocked returns the time of day at the newest reading that was accepted.
+// timeOfDayLocked returns the time of day at the reading that is being decided by.
 func (b *Breaker) timeOfDayLocked() time.Time {
 	if b.clock == nil {
 		return time.Now()

@@ -145,7 +145,7 @@ func slowFigures() (rows []string) {
 			k := uint64(1)
 			for ; ; k++ {
 				e := Evidence{Rate: quotient(k, n), TripPoint: max(defaultSlowCallRatio, headroom(s))}
-				e.against(referenceRate(s*samples, samples), n, defaultFalseAlarm)
+				e.against(referenceRate(uint64(s*samples), uint64(samples)), n, defaultFalseAlarm)
 				if e.trips() {
 					break
 				}

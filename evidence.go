@@ -44,7 +44,7 @@ func (e Evidence) trips() bool {
 
 // referenceRate estimates a probability from k of n. Half a success keeps it above
 // zero and below one, so that a flawless past does not make certain what is only new.
-func referenceRate(k, n float64) float64 { return (k + 0.5) / (n + 1) }
+func referenceRate(k, n uint64) float64 { return (float64(k) + 0.5) / (float64(n) + 1) }
 
 // headroom is half way from what is normal to everything: a dependency that normally
 // fails 30 % of its calls is broken at 65 %, and not only at a multiple beyond 100 %.

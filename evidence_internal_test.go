@@ -66,7 +66,7 @@ func TestReferenceLeavesTheTripWindowOut(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			e := newErrorBaseline(Failures{MinimumSamples: int(test.minimum)}.filled())
+			e := newErrorBaseline(0, Failures{MinimumSamples: int(test.minimum)}.filled())
 			*e.slot = test.baseline
 			got, ok := e.reference(0, test.window)
 			require.Equal(t, test.ok, ok)

@@ -76,8 +76,10 @@ type Failures struct {
 const defaultFalseAlarm = 5e-5
 
 // FailuresAbove returns the relative failure trip at the given multiple of the
-// dependency's own failure rate, with every other field at its default. It panics
-// with a [*SettingsError] unless multiple is a finite number above 1.
+// dependency's own failure rate, with every other field at its default. Above 5 that
+// takes a longer Window, or a shorter [Settings.TripWindow], or New refuses it: the
+// window of a value that is written is not derived. FailuresAbove panics with a
+// [*SettingsError] unless multiple is a finite number above 1.
 func FailuresAbove(multiple float64) Failures {
 	var p problems
 	p.given("Failures.Multiple", multiple != 0)
@@ -172,11 +174,11 @@ type errorBaseline struct {
 	minimum uint64
 }
 
-func newErrorBaseline(f Failures) *errorBaseline {
+func newErrorBaseline(now time.Duration, f Failures) *errorBaseline {
 	if f.Off {
 		return nil
 	}
-	return &errorBaseline{buckets{newRing[counts](f.Window, bucketsPerWindow)}, uint64(f.MinimumSamples)}
+	return &errorBaseline{buckets{newRing[counts](now, f.Window, bucketsPerWindow)}, uint64(f.MinimumSamples)}
 }
 
 func (e *errorBaseline) add(now time.Duration, failed bool) {
@@ -211,7 +213,7 @@ func (e *errorBaseline) reference(now time.Duration, window counts) (p0 float64,
 	if c.calls < e.minimum {
 		return 0, false
 	}
-	return referenceRate(float64(c.failures), float64(c.calls)), true
+	return referenceRate(c.failures, c.calls), true
 }
 
 // failureEvidenceLocked weighs the failures in the trip window, c, against what is
@@ -250,5 +252,6 @@ func (b *Breaker) runNeededLocked(now time.Duration) int {
 	if !ok {
 		return defaultConsecutiveFailures
 	}
-	return max(defaultConsecutiveFailures, int(math.Ceil(math.Log(runFalseAlarm)/math.Log(reference))))
+	needed := math.Ceil(math.Log(runFalseAlarm) / math.Log(reference))
+	return max(defaultConsecutiveFailures, int(min(needed, math.MaxInt32)))
 }

@@ -51,12 +51,12 @@ type latencyBaseline struct {
 	slow      uint64 // samples in or above the bucket of threshold
 }
 
-func newLatencyWindow(c SlowCalls) *latencyWindow {
+func newLatencyWindow(now time.Duration, c SlowCalls) *latencyWindow {
 	if c.Off {
 		return nil
 	}
 	return &latencyWindow{
-		ring:     newRing[latencySlice](c.Window, slicesPerWindow),
+		ring:     newRing[latencySlice](now, c.Window, slicesPerWindow),
 		quantile: c.Quantile,
 		multiple: c.Multiple,
 		minimum:  uint64(c.MinimumSamples),

@@ -106,7 +106,7 @@ func TestLatencyQuantileAgainstSorting(t *testing.T) {
 	random := rand.New(rand.NewPCG(5, 6))
 	for _, thousandths := range []uint64{1, 10, 70, 100, 250, 333, 499, 500} {
 		for _, n := range []int{1, 2, 3, 7, 10, 99, 100, 101, 1000} {
-			w := newLatencyWindow(SlowCalls{
+			w := newLatencyWindow(0, SlowCalls{
 				Multiple: 3, Quantile: float64(thousandths) / 1000, Window: time.Minute, MinimumSamples: n,
 			})
 			sorted := make([]time.Duration, n)
@@ -190,7 +190,7 @@ func TestLatencyWindowAgainstListOfSamples(t *testing.T) {
 	for _, length := range []time.Duration{1, 4, 5, 1000, 5 * time.Minute, oneYear} {
 		for _, minimum := range []int{1, 5, 20} {
 			random := rand.New(rand.NewPCG(uint64(length), uint64(minimum)))
-			w := newLatencyWindow(SlowCalls{Multiple: 2, Quantile: 0.3, Window: length, MinimumSamples: minimum})
+			w := newLatencyWindow(0, SlowCalls{Multiple: 2, Quantile: 0.3, Window: length, MinimumSamples: minimum})
 			model := &naiveLatency{thousandths: 300, width: max(1, length/4), minimum: minimum}
 			var now time.Duration
 			for i := range 400 {
@@ -222,7 +222,7 @@ func TestLatencyWindowAgainstListOfSamples(t *testing.T) {
 // latencyRig is a window of four slices of a second each, of which the median of at least
 // two samples is normal.
 func latencyRig() *latencyWindow {
-	return newLatencyWindow(SlowCalls{Multiple: 2, Quantile: 0.5, Window: 4 * time.Second, MinimumSamples: 2})
+	return newLatencyWindow(0, SlowCalls{Multiple: 2, Quantile: 0.5, Window: 4 * time.Second, MinimumSamples: 2})
 }
 
 const (
@@ -292,7 +292,7 @@ func TestLatencyMemoIsNeverStoredByARead(t *testing.T) {
 }
 
 func TestLatencyBelowMinimumIsComputedEachTime(t *testing.T) {
-	w := newLatencyWindow(SlowCalls{Multiple: 2, Quantile: 0.5, Window: time.Minute, MinimumSamples: 20})
+	w := newLatencyWindow(0, SlowCalls{Multiple: 2, Quantile: 0.5, Window: time.Minute, MinimumSamples: 20})
 	for i := range 19 {
 		require.Zero(t, w.record(0, quick), "call %d", i+1)
 		require.Zero(t, w.at(0), "call %d", i+1)

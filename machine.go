@@ -51,6 +51,12 @@ type trouble struct {
 	_       [56]byte
 }
 
+// stop ends a half-open spell or a ramp.
+func (t *trouble) stop() {
+	t.probes.clear()
+	t.ramp = ramp{}
+}
+
 func (b *Breaker) beginTroubleLocked() {
 	if b.trouble == nil {
 		b.trouble = new(trouble)
@@ -160,7 +166,7 @@ func (b *Breaker) sampleLocked(v Verdict, d time.Duration) (slow bool) {
 // call. A fast success is reason for nothing, and is not asked.
 func (b *Breaker) tripLocked() (Cause, bool) {
 	s := &b.settings
-	if b.run >= s.consecutiveFailures() && b.run >= b.runNeededLocked(b.now) {
+	if b.run >= s.consecutiveFailures() && b.run >= b.runNeededLocked(b.now) { // the first look is cheap, and is mostly enough
 		return CauseConsecutiveFailures, true
 	}
 	if b.window == nil {
@@ -259,8 +265,7 @@ func (b *Breaker) clearLocked() {
 	}
 	b.run = 0
 	if b.trouble != nil {
-		b.probes.clear()
-		b.ramp = ramp{}
+		b.trouble.stop()
 	}
 }
 
@@ -299,8 +304,8 @@ func (b *Breaker) moveLocked(ctx context.Context, to State, cause Cause) {
 	}
 	t = b.history.add(t)
 	if b.settings.OnTransition != nil && !cause.silent() {
-		b.outbox.put(event{ctx, t})
-		b.owed.tell = b.settings.OnTransition
+		b.outbox.put(event{b.settings.OnTransition, ctx, t})
+		b.owed.tell = true
 	}
 	b.countTimeLocked()
 	b.state = to

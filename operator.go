@@ -16,8 +16,7 @@ func (b *Breaker) Isolate() {
 	}
 	b.moveLocked(context.Background(), Isolated, CauseIsolated)
 	b.refusal = nil
-	b.probes.clear()
-	b.ramp = ramp{}
+	b.trouble.stop()
 }
 
 // Reset closes the breaker at once, without a ramp, and forgets the trip window, the
@@ -32,8 +31,9 @@ func (b *Breaker) Reset() {
 	b.acceptLocked(r)
 	if b.state != Closed {
 		b.closeLocked(context.Background(), CauseReset)
+	} else {
+		b.clearLocked()
 	}
-	b.clearLocked()
 	if b.trouble != nil {
 		b.refusal = nil
 	}

@@ -14,9 +14,13 @@ type ring[T any] struct {
 	slots  []T
 }
 
-func newRing[T any](length time.Duration, slots int) ring[T] {
+func newRing[T any](now, length time.Duration, slots int) ring[T] {
 	r := ring[T]{width: max(1, length/time.Duration(slots)), slots: make([]T, slots)}
-	r.slot, r.end = &r.slots[0], r.width
+	into := now % r.width
+	if into < 0 { // a clock that was set back beyond the breaker's birth
+		into += r.width
+	}
+	r.slot, r.end = &r.slots[0], later(now-into, r.width)
 	return r
 }
 

@@ -31,8 +31,9 @@ import (
 // Build a Scope with [NewScope]; a nil and a zero one panic saying so. All methods are
 // safe for concurrent use, and no function of the user's, those of [Settings] included,
 // runs under a lock of the scope's. A known key is found without a lock. A new key costs
-// a constant amount of work on average, however many there are. A Scope must not be
-// copied. It is a [Source]. See docs/design.md, "Scopes".
+// a constant amount of work on average, however many there are, though a single one may
+// look at every breaker. A Scope must not be copied. It is a [Source]. See
+// docs/design.md, "Scopes".
 //
 // A key of an interface type whose dynamic type cannot be hashed, such as a slice,
 // panics as it would in a map, in every method that takes a key, and before anything is
@@ -168,6 +169,7 @@ func (s *Scope[K]) Do(ctx context.Context, key K, fn func(context.Context) error
 	if ctx == nil {
 		panic("breaker: nil context")
 	}
+	s.bucketOf(key) // panics as it should, whatever ctx says
 	if err := ctx.Err(); err != nil {
 		return err
 	}

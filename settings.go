@@ -123,7 +123,9 @@ type Settings struct {
 	Clock Clock `json:"-"`
 
 	// Random gives numbers in [0, 1) for the jitter; one outside counts as 0.
-	// It must be safe for concurrent use. Default rand.Float64 of math/rand/v2.
+	// It must be safe for concurrent use. If it panics, that goes up in the call
+	// that opened the breaker, whose outcome counts. Default rand.Float64 of
+	// math/rand/v2.
 	Random func() float64 `json:"-"`
 }
 

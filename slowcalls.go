@@ -164,6 +164,6 @@ func (b *Breaker) slowEvidenceLocked(now time.Duration, c counts) Evidence {
 		return e
 	}
 	e.TripPoint = max(e.TripPoint, headroom(quotient(baseline.slow, baseline.samples)))
-	e.against(referenceRate(float64(baseline.slow), float64(baseline.samples)), c.calls, falseAlarm)
+	e.against(referenceRate(baseline.slow, baseline.samples), c.calls, falseAlarm)
 	return e
 }

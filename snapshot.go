@@ -57,8 +57,9 @@ type Snapshot struct {
 	// none.
 	SlowThreshold time.Duration
 
-	// TripRatio is the failure rate in the trip window that opens the breaker, where
-	// it is more than chance; 0 while there is none.
+	// TripRatio is the failure rate in the trip window that opens the breaker: the
+	// lower of FailureRatio and of FailureEvidence.TripPoint, which asks for more than
+	// chance besides. 0 while there is none.
 	TripRatio float64
 
 	// AdmittedFraction is the share of the calls that a ramp admits; 0 unless
@@ -69,8 +70,8 @@ type Snapshot struct {
 	ProbesInFlight int
 
 	// Break is the break being served or, in HalfOpen and Recovering, just
-	// served; 0 unless BreakKnown. ConsecutiveOpens is how many there were
-	// without a clean close.
+	// served; 0 unless BreakKnown. ConsecutiveOpens is how many there were without a
+	// clean close; the close of a ramp that has run out comes with the next call.
 	Break            time.Duration
 	BreakKnown       bool
 	ConsecutiveOpens int
@@ -212,10 +213,8 @@ func (b *Breaker) totalsLocked(now time.Duration) Totals {
 			t.WouldRefuseOther += n
 		}
 	}
-	for cause, n := range trouble.opens {
-		if Cause(cause).opens() {
-			t.Opens[Cause(cause)] = n
-		}
+	for cause := CauseConsecutiveFailures; cause <= CauseRampFailed; cause++ {
+		t.Opens[cause] = trouble.opens[cause]
 	}
 	for state, d := range b.tally.timeIn {
 		t.TimeIn[State(state)] = d

@@ -95,9 +95,6 @@ func (c *Cause) UnmarshalText(text []byte) error {
 	return unmarshalName(causeNames, "Cause", (*uint8)(c), text)
 }
 
-// opens reports that the cause leads to Open.
-func (c Cause) opens() bool { return c >= CauseConsecutiveFailures && c <= CauseRampFailed }
-
 // silent reports that OnTransition is not told: an operator's own move is no news,
 // and the end of a ramp was announced by its start.
 func (c Cause) silent() bool { return c >= CauseRampCompleted }
@@ -118,7 +115,8 @@ type Transition struct {
 	// Closed in the first.
 	From, To State
 
-	// At is when it happened.
+	// At is when it happened, by the clock. It may lie up to a second before that of
+	// the transition before, when the reading by which it was decided was taken first.
 	At time.Time
 
 	// Cause is why.
@@ -223,6 +221,7 @@ type outbox struct {
 }
 
 type event struct {
+	tell       func(context.Context, Transition)
 	ctx        context.Context
 	transition Transition
 }
@@ -233,11 +232,11 @@ func (o *outbox) put(e event) {
 	o.queue = append(o.queue, e)
 }
 
-// deliver tells the listener of all that is queued, until nothing is, unless another
+// deliver tells the listeners of all that is queued, until nothing is, unless another
 // call is at it already: that one takes ours along, so no call waits for another,
 // and a listener that calls the breaker never waits for itself. A panic of the
 // listener passes through, and leaves the rest for the next event.
-func (o *outbox) deliver(listener func(context.Context, Transition)) {
+func (o *outbox) deliver() {
 	e, ok := o.take()
 	if !ok {
 		return
@@ -249,7 +248,7 @@ func (o *outbox) deliver(listener func(context.Context, Transition)) {
 		}
 	}()
 	for ok {
-		listener(e.ctx, e.transition)
+		e.tell(e.ctx, e.transition)
 		e, ok = o.next()
 	}
 	done = true

@@ -425,3 +425,34 @@ func jsonOf(t *testing.T, v any) string {
 	require.NoError(t, err)
 	return string(text)
 }
+
+// The first probe of a spell tells the listener of it, before its call begins. The time
+// that takes is not the dependency's.
+func TestSlowListenerMakesNoSlowProbe(t *testing.T) {
+	var r *rig
+	r = newRig(t, breaker.Settings{SlowCallThreshold: time.Second, OnTransition: func(context.Context, breaker.Transition) {
+		r.clock.Add(2 * time.Second)
+	}})
+	fail(5)(r)
+	r.clock.Add(time.Minute)
+	for range 2 {
+		require.NoError(t, r.Do(bg, func(context.Context) error { return nil }))
+	}
+	require.Equal(t, []breaker.Cause{
+		breaker.CauseConsecutiveFailures, breaker.CauseBreakElapsed, breaker.CauseProbesSucceeded,
+	}, r.causes())
+}
+
+// A panic of Random goes up, and what there is to tell is told all the same.
+func TestRandomPanics(t *testing.T) {
+	draws := 0
+	r := newRig(t, breaker.Settings{ConsecutiveFailures: 1, Random: func() float64 {
+		if draws++; draws > 1 {
+			panic("no more numbers")
+		}
+		return 0
+	}})
+	require.PanicsWithValue(t, "no more numbers", func() { fail(1)(r) })
+	require.Len(t, r.told, 1)
+	require.Equal(t, breaker.Open, r.State())
+}

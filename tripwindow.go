@@ -12,11 +12,11 @@ type tripWindow interface {
 	moveBack(by time.Duration)
 }
 
-func newTripWindow(length time.Duration, calls int) tripWindow {
+func newTripWindow(now, length time.Duration, calls int) tripWindow {
 	if calls > 0 {
 		return &sampleRing{length: length, ring: make([]sample, calls)}
 	}
-	return &buckets{newRing[counts](length, bucketsPerWindow)}
+	return &buckets{newRing[counts](now, length, bucketsPerWindow)}
 }
 
 // counts is what a window knows of the calls in it. 64 bits whatever the platform: a

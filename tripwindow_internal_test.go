@@ -89,7 +89,7 @@ func TestTripWindowAgainstListOfSamples(t *testing.T) {
 	for _, length := range lengths {
 		for _, calls := range []int{0, 1, 2, 7, 100} {
 			random := rand.New(rand.NewPCG(uint64(length), uint64(calls)))
-			window, model := newTripWindow(length, calls), &naiveWindow{length: length, calls: calls}
+			window, model := newTripWindow(0, length, calls), &naiveWindow{length: length, calls: calls}
 			var now time.Duration
 			for i := range 600 {
 				start := model.bucket(now)*model.width() - model.moved
@@ -197,7 +197,7 @@ func TestBucketsIdleForManyRevolutions(t *testing.T) {
 	require.Equal(t, counts{1, 0, 0}, w.at(furthest-1))
 }
 
-func testBuckets(length time.Duration) *buckets { return newTripWindow(length, 0).(*buckets) }
+func testBuckets(length time.Duration) *buckets { return newTripWindow(0, length, 0).(*buckets) }
 
 func TestWindowReadMovesNothing(t *testing.T) {
 	w := testBuckets(10 * time.Second)
@@ -262,7 +262,7 @@ func TestSampleRingBounds(t *testing.T) {
 
 func TestWindowsMoveBack(t *testing.T) {
 	for _, calls := range []int{0, 5} {
-		w := newTripWindow(10*time.Second, calls)
+		w := newTripWindow(0, 10*time.Second, calls)
 		w.add(20*time.Second, true, false)
 		w.moveBack(time.Hour)
 		now := 20*time.Second - time.Hour
@@ -292,7 +292,7 @@ func TestQuotientComparesWithRatioAsWritten(t *testing.T) {
 
 func TestTripWindowAllocatesNothingPerCall(t *testing.T) {
 	for _, calls := range []int{0, 100} {
-		w := newTripWindow(time.Second, calls)
+		w := newTripWindow(0, time.Second, calls)
 		var now time.Duration
 		require.Zero(t, testing.AllocsPerRun(1000, func() {
 			now += 10 * time.Millisecond

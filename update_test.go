@@ -138,6 +138,34 @@ func TestUpdateChangesTheFunctions(t *testing.T) {
 	require.Same(t, r.clock, r.Settings().Clock)
 }
 
+// What began before an update is told to the listener of then, whoever delivers it.
+func TestUpdateOfTheListenerWhileItIsTold(t *testing.T) {
+	var r *rig
+	var before, after []breaker.Cause
+	r = newRig(t, breaker.Settings{DisableAdaptive: true, ConsecutiveFailures: 1, OnTransition: func(_ context.Context, t breaker.Transition) {
+		before = append(before, t.Cause)
+		update(func(s *breaker.Settings) {
+			s.OnTransition = func(_ context.Context, t breaker.Transition) { after = append(after, t.Cause) }
+		})(r)
+		r.ProbeNow()
+		fail(1)(r) // a probe: two transitions more, which this delivery takes along
+	}})
+	fail(1)(r)
+	require.Equal(t, []breaker.Cause{breaker.CauseConsecutiveFailures}, before)
+	require.Equal(t, []breaker.Cause{breaker.CauseProbeRequested, breaker.CauseProbeFailed}, after)
+}
+
+// A window that begins while the clock stands before the breaker's birth forgets as any
+// other.
+func TestUpdateOnAClockBehindTheBirth(t *testing.T) {
+	r := newRig(t, breaker.Settings{})
+	r.at(-30 * time.Hour)
+	all(ok(1), update(func(s *breaker.Settings) { s.TripWindow = 20 * time.Second }), fail(1))(r)
+	require.Equal(t, 1, r.Snapshot().Calls)
+	r.at(-29 * time.Hour)
+	require.Zero(t, r.Snapshot().Calls)
+}
+
 // Settings change under load; -race watches, and nothing is lost.
 func TestUpdateUnderLoad(t *testing.T) {
 	b := breaker.MustNew(breaker.Settings{BreakDuration: time.Millisecond, MaximumBreakDuration: time.Millisecond})

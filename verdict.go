@@ -78,7 +78,8 @@ func carriedVerdict(err error) (Verdict, bool) {
 // WithVerdict returns err with a verdict on it, which every breaker then honours:
 // before its classifier and before the rules about the caller's context, and OK
 // too. errors.Is and errors.As still see err, and its text is unchanged. Of several
-// verdicts in a chain, the nearest wins. A nil err stays nil.
+// verdicts in a chain, the nearest wins. A nil err stays nil, and an unknown verdict
+// counts as Permanent.
 //
 //	if resp.StatusCode == http.StatusNotFound {
 //		return breaker.WithVerdict(errNotFound, breaker.OK) // an answer

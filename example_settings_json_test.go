@@ -43,7 +43,7 @@ func ExampleSettings_UnmarshalJSON() {
 	// and ramps for 0.25 of a break, up to 1m0s
 	// trip_window: must be a duration such as "30s", got 60
 	// trip_calls: must be a whole number, got 5.5
-	// failures.windw: no such setting
+	// failures.windw: no such setting, did you mean failures.window?
 	// break_jitter: must be one of equal, none, full, got "some"
 	// failures.multiple: must be a finite number above 1, got 1
 	// still 1m0s

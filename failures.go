@@ -143,12 +143,13 @@ func (s *Settings) validateFailures(p *problems) {
 	f := s.Failures
 	if f.Off {
 		if f != (Failures{Off: true}) {
-			p.add("Failures.Off must stand alone, got %+v", f)
+			f.Off = false
+			p.add("Failures.Off must stand alone, got it with %s", writtenIn("Failures", f))
 		}
 		return
 	}
 	if s.DisableAdaptive && f.written() {
-		p.add("DisableAdaptive turns Failures off, got DisableAdaptive with Failures %+v: keep one of the two", f)
+		p.add("DisableAdaptive turns Failures off, got it with %s: keep one of the two", writtenIn("Failures", f))
 	}
 	before := len(*p)
 	p.multiple("Failures.Multiple", f.Multiple)

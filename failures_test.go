@@ -37,15 +37,16 @@ func TestFailuresMultiple(t *testing.T) {
 func TestFailuresOffStandsAlone(t *testing.T) {
 	require.Empty(t, problems(t, breaker.Settings{Failures: breaker.Failures{Off: true}}))
 	for want, f := range map[string]breaker.Failures{
-		"{Off:true Multiple:5 Window:0s MinimumSamples:0 Floor:0 FalseAlarm:0}":    {Multiple: 5},
-		"{Off:true Multiple:NaN Window:0s MinimumSamples:0 Floor:0 FalseAlarm:0}":  {Multiple: nan},
-		"{Off:true Multiple:0 Window:1ns MinimumSamples:0 Floor:0 FalseAlarm:0}":   {Window: 1},
-		"{Off:true Multiple:0 Window:0s MinimumSamples:1 Floor:0 FalseAlarm:0}":    {MinimumSamples: 1},
-		"{Off:true Multiple:0 Window:0s MinimumSamples:0 Floor:0.05 FalseAlarm:0}": {Floor: 0.05},
-		"{Off:true Multiple:0 Window:0s MinimumSamples:0 Floor:0 FalseAlarm:1}":    {FalseAlarm: 1},
+		"Failures.Multiple 5":                        {Multiple: 5},
+		"Failures.Multiple NaN":                      {Multiple: nan},
+		"Failures.Window 1ns":                        {Window: 1},
+		"Failures.MinimumSamples 1":                  {MinimumSamples: 1},
+		"Failures.Floor 0.05":                        {Floor: 0.05},
+		"Failures.FalseAlarm 1":                      {FalseAlarm: 1},
+		"Failures.Multiple 4, Failures.Window 10m0s": {Multiple: 4, Window: 10 * time.Minute},
 	} {
 		f.Off = true
-		require.Equal(t, []string{"Failures.Off must stand alone, got " + want}, problems(t, breaker.Settings{Failures: f}))
+		require.Equal(t, []string{"Failures.Off must stand alone, got it with " + want}, problems(t, breaker.Settings{Failures: f}))
 	}
 }
 

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"reflect"
+	"strings"
 	"time"
 )
 
@@ -269,6 +271,18 @@ func (p problems) mustBeNone() {
 	if err := p.err(); err != nil {
 		panic(err)
 	}
+}
+
+// writtenIn lists the fields of a struct that are not zero, with their values, in the
+// words that a problem has for them.
+func writtenIn(name string, of any) string {
+	var fields []string
+	for i, v := 0, reflect.ValueOf(of); i < v.NumField(); i++ {
+		if !v.Field(i).IsZero() {
+			fields = append(fields, fmt.Sprintf("%s.%s %v", name, v.Type().Field(i).Name, v.Field(i)))
+		}
+	}
+	return strings.Join(fields, ", ")
 }
 
 // given refuses the zero that is not a field left out but an argument written.

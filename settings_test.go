@@ -158,8 +158,8 @@ func TestFieldsThatMustFit(t *testing.T) {
 		"adaptive off, trips written": {
 			breaker.Settings{DisableAdaptive: true, Failures: breaker.FailuresAbove(5), SlowCalls: breaker.SlowCalls{Multiple: 3}},
 			[]string{
-				"DisableAdaptive turns Failures off, got DisableAdaptive with Failures {Off:false Multiple:5 Window:5m0s MinimumSamples:100 Floor:0.05 FalseAlarm:5e-05}: keep one of the two",
-				"DisableAdaptive turns SlowCalls off, got DisableAdaptive with SlowCalls {Off:false Multiple:3 Quantile:0 Window:0s MinimumSamples:0 FalseAlarm:0}: keep one of the two",
+				"DisableAdaptive turns Failures off, got it with Failures.Multiple 5, Failures.Window 5m0s, Failures.MinimumSamples 100, Failures.Floor 0.05, Failures.FalseAlarm 5e-05: keep one of the two",
+				"DisableAdaptive turns SlowCalls off, got it with SlowCalls.Multiple 3: keep one of the two",
 			},
 		},
 	} {

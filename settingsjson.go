@@ -161,7 +161,7 @@ func (r *jsonReader) object(path string, text json.RawMessage, into reflect.Valu
 		name := token.(string)
 		switch field, known := fields[name]; {
 		case !known:
-			r.add("%s: no such setting", within(path, plain(name)))
+			r.add("%s: no such setting%s", within(path, plain(name)), suggestion(path, name, into))
 		case written[name]:
 			r.refuse(within(path, name), field, "written twice")
 		default:
@@ -169,6 +169,32 @@ func (r *jsonReader) object(path string, text json.RawMessage, into reflect.Valu
 		}
 		written[name] = true
 	}
+}
+
+// suggestion names the setting that an unknown name was probably meant for, if there is one.
+func suggestion(path, name string, of reflect.Value) string {
+	for edits := range 3 {
+		for candidate := range jsonFields(of) {
+			if most := len(candidate) / 3; edits <= most && near(bare(name), bare(candidate), edits) {
+				return ", did you mean " + within(path, candidate) + "?"
+			}
+		}
+	}
+	return ""
+}
+
+// bare takes off a name what people vary in it.
+func bare(name string) string { return strings.ToLower(strings.ReplaceAll(name, "_", "")) }
+
+// near reports that so many letters put in, taken out or replaced make b of a.
+func near(a, b string, edits int) bool {
+	for a != "" && b != "" && a[0] == b[0] {
+		a, b = a[1:], b[1:]
+	}
+	if a == "" || b == "" || edits == 0 {
+		return max(len(a), len(b)) <= edits
+	}
+	return near(a[1:], b, edits-1) || near(a, b[1:], edits-1) || near(a[1:], b[1:], edits-1)
 }
 
 func (r *jsonReader) value(path string, text json.RawMessage, into reflect.Value) {
@@ -212,13 +238,19 @@ func readScalar(text json.RawMessage, into any) (must string, err error) {
 		*v, err = strconv.ParseFloat(string(text), 64)
 		return "a number", err
 	case *time.Duration:
+		must = `a duration such as "30s"`
 		var s string
 		if err = json.Unmarshal(text, &s); err == nil {
 			*v, err = time.ParseDuration(s)
 		}
-		return `a duration such as "30s"`, err
+		if strings.HasSuffix(s, "d") {
+			must += " (there are no days)"
+		}
+		return must, err
+	case *Recovery:
+		return `an object such as {"fraction": 0.25}`, errors.ErrUnsupported
 	}
-	return "an object", errors.ErrUnsupported
+	return `an object such as {"off": true}`, errors.ErrUnsupported
 }
 
 func isNull(text json.RawMessage) bool { return string(text) == "null" }

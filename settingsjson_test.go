@@ -186,7 +186,8 @@ func jsonProblems(t *testing.T, over breaker.Settings, document string) []string
 }
 
 func TestJSONOfAnotherType(t *testing.T) {
-	const number, whole, duration, object = "a number", "a whole number", `a duration such as "30s"`, "an object"
+	const number, whole, duration = "a number", "a whole number", `a duration such as "30s"`
+	const object, ramp = `an object such as {"off": true}`, `an object such as {"fraction": 0.25}`
 	for path, want := range map[string]string{
 		"name":                      "a string",
 		"disable_adaptive":          "true or false",
@@ -199,7 +200,8 @@ func TestJSONOfAnotherType(t *testing.T) {
 		"trip_calls":                whole,
 		"slow_calls.window":         duration,
 		"break_jitter":              "one of equal, none, full",
-		"recovery":                  object,
+		"slow_calls":                object,
+		"recovery":                  ramp,
 		"recovery.minimum_duration": duration,
 	} {
 		for value, shown := range map[string]string{
@@ -207,7 +209,7 @@ func TestJSONOfAnotherType(t *testing.T) {
 		} {
 			switch {
 			case want == whole && value == `5`, want == number && value[0] == '5', want == "a string" && value[0] == '"',
-				want == "true or false" && value == `true`, path == "break_jitter" && value == `"none"`, want == object && value[0] == '{':
+				want == "true or false" && value == `true`, path == "break_jitter" && value == `"none"`, (want == object || want == ramp) && value[0] == '{':
 				continue
 			}
 			document := `{"` + path + `": ` + value + `}`
@@ -231,8 +233,8 @@ func TestJSONProblems(t *testing.T) {
 		"no UTF-8":           {"{\"name\": \"\xff\"}", []string{"must be UTF-8"}},
 		"no UTF-8 in a name": {"{\"\xff\": 1}", []string{"must be UTF-8"}},
 
-		"unknown":         {`{"trip_windw": "1m", "failures": {"windw": 1}, "recovery": {"Fraction": 1}}`, []string{"trip_windw: no such setting", "failures.windw: no such setting", "recovery.Fraction: no such setting"}},
-		"the name in Go":  {`{"TripWindow": "1m", "Trip_Window": "1m", "tripwindow": "1m"}`, []string{"TripWindow: no such setting", "Trip_Window: no such setting", "tripwindow: no such setting"}},
+		"unknown":         {`{"trip_windw": "1m", "failures": {"windw": 1}, "recovery": {"Fraction": 1}}`, []string{"trip_windw: no such setting, did you mean trip_window?", "failures.windw: no such setting, did you mean failures.window?", "recovery.Fraction: no such setting, did you mean recovery.fraction?"}},
+		"the name in Go":  {`{"TripWindow": "1m", "Trip_Window": "1m", "tripwindow": "1m"}`, []string{"TripWindow: no such setting, did you mean trip_window?", "Trip_Window: no such setting, did you mean trip_window?", "tripwindow: no such setting, did you mean trip_window?"}},
 		"odd names":       {`{"": 1, "a.b": 1, "a\nb": 1, "é": 1, "failures": {"\"": 1}}`, []string{`"": no such setting`, `"a.b": no such setting`, `"a\nb": no such setting`, `é: no such setting`, `failures."\"": no such setting`}},
 		"a nested path":   {`{"failures.multiple": 4}`, []string{`"failures.multiple": no such setting`}},
 		"a long name":     {`{"` + long + `": 1}`, []string{strings.Repeat("ä", 60) + "...: no such setting"}},
@@ -247,7 +249,8 @@ func TestJSONProblems(t *testing.T) {
 		"too large":       {`{"trip_calls": 9223372036854775808, "minimum_calls": -9223372036854775809}`, []string{"trip_calls: must be a whole number in the range of Go's int, got 9223372036854775808", "minimum_calls: must be a whole number in the range of Go's int, got -9223372036854775809"}},
 		"a huge exponent": {`{"failure_ratio": 1e400, "recovery": {"fraction": -1e99999999999999999999}}`, []string{"failure_ratio: must be a number in the range of Go's float64, got 1e400", "recovery.fraction: must be a number in the range of Go's float64, got -1e99999999999999999999"}},
 		"no such jitter":  {`{"break_jitter": "Full"}`, []string{`break_jitter: must be one of equal, none, full, got "Full"`}},
-		"no duration":     {`{"trip_window": "", "probe_timeout": "30", "break_duration": "1d", "maximum_break_duration": "2562047h48m"}`, []string{`trip_window: must be a duration such as "30s", got ""`, `probe_timeout: must be a duration such as "30s", got "30"`, `break_duration: must be a duration such as "30s", got "1d"`, `maximum_break_duration: must be a duration such as "30s", got "2562047h48m"`}},
+		"no duration":     {`{"trip_window": "", "probe_timeout": "30", "break_duration": "1d", "maximum_break_duration": "2562047h48m"}`, []string{`trip_window: must be a duration such as "30s", got ""`, `probe_timeout: must be a duration such as "30s", got "30"`, `break_duration: must be a duration such as "30s" (there are no days), got "1d"`, `maximum_break_duration: must be a duration such as "30s", got "2562047h48m"`}},
+		"no object":       {`{"failures": true, "slow_calls": "off", "recovery": true}`, []string{`failures: must be an object such as {"off": true}, got true`, `slow_calls: must be an object such as {"off": true}, got "off"`, `recovery: must be an object such as {"fraction": 0.25}, got true`}},
 		"deep":            {`{"failures": {"multiple": ` + strings.Repeat("[", 5000) + strings.Repeat("]", 5000) + `}}`, []string{"failures.multiple: must be a number, got an array"}},
 		"deep, unknown":   {strings.Repeat(`{"failures":`, 5000) + "1" + strings.Repeat("}", 5000), []string{"failures.failures: no such setting"}},
 	} {
@@ -313,13 +316,13 @@ func TestJSONOfInvalidValues(t *testing.T) {
 			"slow_calls.quantile * slow_calls.window must be at least 2 * slow_call_ratio * trip_window, or the baseline learns a brownout before the window shows it, got 0.5 * 40s against 2 * 0.5 * 30s: raise slow_calls.window or slow_calls.quantile, or lower slow_call_ratio or trip_window",
 		}},
 		"off with more": {breaker.Settings{Failures: breaker.Failures{Multiple: 4}}, `{"failures": {"off": true}}`, []string{
-			"failures.off: must stand alone, got {off:true multiple:4 window:0s minimum_samples:0 floor:0 false_alarm:0}",
+			"failures.off: must stand alone, got it with failures.multiple 4",
 		}},
 		"in the settings before": {breaker.Settings{TripCalls: -1}, `{"name": "db"}`, []string{"trip_calls: must not be negative, got -1"}},
 		"before, null":           {breaker.Settings{TripCalls: -1}, `null`, []string{"trip_calls: must not be negative, got -1"}},
 		"before, and no object":  {breaker.Settings{TripCalls: -1}, `[]`, []string{"must be an object, got an array", "trip_calls: must not be negative, got -1"}},
 		"of both kinds": {breaker.Settings{}, `{"failure_ratio": 2, "trip_windw": "1m", "trip_calls": "5"}`, []string{
-			"trip_windw: no such setting",
+			"trip_windw: no such setting, did you mean trip_window?",
 			`trip_calls: must be a whole number, got "5"`,
 			"failure_ratio: must be in (0, 1], got 2",
 		}},
@@ -344,7 +347,7 @@ func TestJSONProblemsDoNotBreedOthers(t *testing.T) {
 		`{"slow_call_ratio": "", "slow_calls": {"window": "40s"}}`:                 {`slow_call_ratio: must be a number, got ""`},
 		`{"break_duration": "3s", "maximum_break_duration": 4}`:                    {"maximum_break_duration" + duration + "4"},
 		`{"recovery": {"minimum_duration": "6s", "maximum_duration": 7}}`:          {"recovery.maximum_duration" + duration + "7"},
-		`{"failures": [], "disable_adaptive": true}`:                               {"failures: must be an object, got an array"},
+		`{"failures": [], "disable_adaptive": true}`:                               {`failures: must be an object such as {"off": true}, got an array`},
 		`{"trip_window": 1, "break_duration": "3s", "slow_calls": {"window": 1}}`:  {"trip_window" + duration + "1", "slow_calls.window" + duration + "1", "maximum_break_duration: must be at least break_duration (3s), got 2s"},
 		`{"break_duration": 1, "maximum_break_duration": "-1s", "trip_calls": -1}`: {"break_duration" + duration + "1", "trip_calls: must not be negative, got -1", "maximum_break_duration: must not be negative, got -1s"},
 	} {
@@ -416,7 +419,7 @@ func TestPartsOfSettingsInJSON(t *testing.T) {
 	require.Equal(t, p, back)
 
 	for _, part := range []json.Unmarshaler{&back.Failures, &back.SlowCalls, &back.Recovery} {
-		require.Equal(t, &breaker.SettingsError{Problems: []string{"windw: no such setting"}}, part.UnmarshalJSON([]byte(`{"windw": 1}`)))
+		require.Equal(t, &breaker.SettingsError{Problems: []string{"size: no such setting"}}, part.UnmarshalJSON([]byte(`{"size": 1}`)))
 	}
 	require.Equal(t, &breaker.SettingsError{Problems: []string{`window: must be a duration such as "30s", got 5`}}, json.Unmarshal([]byte(`{"floor": 0.75, "window": 5}`), &back.Failures))
 	require.Equal(t, p, back)

@@ -105,12 +105,13 @@ func (s *Settings) validateSlowCalls(p *problems) {
 	c := s.SlowCalls
 	if c.Off {
 		if c != (SlowCalls{Off: true}) {
-			p.add("SlowCalls.Off must stand alone, got %+v", c)
+			c.Off = false
+			p.add("SlowCalls.Off must stand alone, got it with %s", writtenIn("SlowCalls", c))
 		}
 		return
 	}
 	if s.DisableAdaptive && c.written() {
-		p.add("DisableAdaptive turns SlowCalls off, got DisableAdaptive with SlowCalls %+v: keep one of the two", c)
+		p.add("DisableAdaptive turns SlowCalls off, got it with %s: keep one of the two", writtenIn("SlowCalls", c))
 	}
 	before := len(*p)
 	p.multiple("SlowCalls.Multiple", c.Multiple)

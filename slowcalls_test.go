@@ -41,15 +41,16 @@ func TestSlowCallsFields(t *testing.T) {
 func TestSlowCallsOffStandsAlone(t *testing.T) {
 	require.Empty(t, problems(t, breaker.Settings{SlowCalls: breaker.SlowCalls{Off: true}}))
 	for want, c := range map[string]breaker.SlowCalls{
-		"{Off:true Multiple:3 Quantile:0 Window:0s MinimumSamples:0 FalseAlarm:0}":   {Multiple: 3},
-		"{Off:true Multiple:0 Quantile:0.5 Window:0s MinimumSamples:0 FalseAlarm:0}": {Quantile: 0.5},
-		"{Off:true Multiple:0 Quantile:NaN Window:0s MinimumSamples:0 FalseAlarm:0}": {Quantile: nan},
-		"{Off:true Multiple:0 Quantile:0 Window:1ns MinimumSamples:0 FalseAlarm:0}":  {Window: 1},
-		"{Off:true Multiple:0 Quantile:0 Window:0s MinimumSamples:1 FalseAlarm:0}":   {MinimumSamples: 1},
-		"{Off:true Multiple:0 Quantile:0 Window:0s MinimumSamples:0 FalseAlarm:1}":   {FalseAlarm: 1},
+		"SlowCalls.Multiple 3":                         {Multiple: 3},
+		"SlowCalls.Quantile 0.5":                       {Quantile: 0.5},
+		"SlowCalls.Quantile NaN":                       {Quantile: nan},
+		"SlowCalls.Window 1ns":                         {Window: 1},
+		"SlowCalls.MinimumSamples 1":                   {MinimumSamples: 1},
+		"SlowCalls.FalseAlarm 1":                       {FalseAlarm: 1},
+		"SlowCalls.Quantile 0.25, SlowCalls.Window 1s": {Quantile: 0.25, Window: time.Second},
 	} {
 		c.Off = true
-		require.Equal(t, []string{"SlowCalls.Off must stand alone, got " + want}, problems(t, breaker.Settings{SlowCalls: c}))
+		require.Equal(t, []string{"SlowCalls.Off must stand alone, got it with " + want}, problems(t, breaker.Settings{SlowCalls: c}))
 	}
 }
 

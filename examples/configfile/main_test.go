@@ -23,7 +23,7 @@ func Example() {
 	// {"name":"search","slow_calls":{"off":true},"break_duration":"5s","break_jitter":"full","probe_timeout":"2s"}
 	// with mistakes
 	// breakers.db: breaker: invalid settings: trip_window: must be a duration such as "30s", got 60; failures.multiple: must be a finite number above 1, got 0.5
-	// breakers.search: breaker: invalid settings: tripwindow: no such setting
+	// breakers.search: breaker: invalid settings: tripwindow: no such setting, did you mean trip_window?
 }
 
 var inCode = breaker.Settings{ProbeTimeout: 2 * time.Second, SlowCallRatio: 0.75}
@@ -128,12 +128,12 @@ recovery = 0.25
 	)
 	problems := []string{
 		`failures.multiple: must be a number, got "4"`,
-		`failures.windw: no such setting`,
+		`failures.windw: no such setting, did you mean failures.window?`,
 		`trip_calls: must be a whole number, got 5.5`,
 		`trip_window: must be a duration such as "30s", got 60`,
 		`failures.floor: must be in (0, 1], got 2`,
 		`break_jitter: must be one of equal, none, full, got "some"`,
-		`recovery: must be an object, got 0.25`,
+		`recovery: must be an object such as {"fraction": 0.25}, got 0.25`,
 	}
 	_, fromYAML := fromYAML([]byte(inYAML), inCode)
 	_, fromTOML := fromTOML([]byte(inTOML), inCode)

@@ -31,12 +31,17 @@ type RejectedError struct {
 	breaker *Breaker // set if the breaker was open: the break that RetryAfter speaks of is its own
 }
 
-// Error returns a text such as `breaker: "db" refused the call: open`.
+// Error returns a text such as `breaker: "db" refused the call: open`, or
+// `breaker: call refused: open` where there is no name.
 func (e *RejectedError) Error() string {
+	var why fmt.Stringer = e.State
 	if e.Reason != DependencyUnavailable {
-		return fmt.Sprintf("breaker: %q refused the call: %v", e.Name, e.Reason)
+		why = e.Reason
 	}
-	return fmt.Sprintf("breaker: %q refused the call: %v", e.Name, e.State)
+	if e.Name == "" {
+		return fmt.Sprintf("%v: %v", ErrRejected, why)
+	}
+	return fmt.Sprintf("breaker: %q refused the call: %v", e.Name, why)
 }
 
 // Unwrap returns [ErrRejected].

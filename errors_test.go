@@ -18,7 +18,8 @@ func TestRejectedErrorText(t *testing.T) {
 		{breaker.RejectedError{Name: "db", State: breaker.Open}, `breaker: "db" refused the call: open`},
 		{breaker.RejectedError{Name: "db", State: breaker.HalfOpen}, `breaker: "db" refused the call: half-open`},
 		{breaker.RejectedError{Name: "db", State: breaker.Recovering}, `breaker: "db" refused the call: recovering`},
-		{breaker.RejectedError{State: breaker.Isolated}, `breaker: "" refused the call: isolated`},
+		{breaker.RejectedError{State: breaker.Isolated}, `breaker: call refused: isolated`},
+		{breaker.RejectedError{Reason: breaker.BudgetExhausted}, `breaker: call refused: budget exhausted`},
 		{breaker.RejectedError{Name: "a \"b\"\n", State: breaker.Open}, `breaker: "a \"b\"\n" refused the call: open`},
 		{breaker.RejectedError{Name: "db", Reason: breaker.BudgetExhausted}, `breaker: "db" refused the call: budget exhausted`},
 	} {

@@ -71,7 +71,10 @@ func (e Evidence) words() string {
 		return ""
 	}
 	text := fmt.Sprintf(", normally %.2g %%", 100*e.Reference)
-	if exponent := math.Floor(e.Surprise / math.Ln10); exponent >= 1 {
+	switch exponent := math.Floor(e.Surprise / math.Ln10); {
+	case exponent == 1:
+		text += ", chance below 1 in 10"
+	case exponent > 1:
 		text += fmt.Sprintf(", chance below 1 in 10^%.0f", exponent)
 	}
 	return text

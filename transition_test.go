@@ -390,7 +390,7 @@ func TestTransitionText(t *testing.T) {
 	for i, want := range map[int]string{
 		0:  `"db" closed -> open: consecutive-failures, 7 in a row, 7 of 7 failed, normally 0.05 %, chance below 1 in 10^23, break 10s`,
 		1:  `"db" open -> half-open: break-elapsed`,
-		4:  `"db" closed -> open: failure-ratio, 8 of 10 failed, normally 0.74 %, chance below 1 in 10^14, 1 of 10 slow, normally 0.078 %, chance below 1 in 10^1, normal latency 10.24ms, break 10s`,
+		4:  `"db" closed -> open: failure-ratio, 8 of 10 failed, normally 0.74 %, chance below 1 in 10^14, 1 of 10 slow, normally 0.078 %, chance below 1 in 10, normal latency 10.24ms, break 10s`,
 		12: `"db" open -> isolated: isolated`,
 		14: `"db" closed -> open: relative-failures, 6 of 10 failed, normally 1.7 %, chance below 1 in 10^7, break 10s`,
 		16: `"db" closed -> open: slow-calls, 10 of 10 slow, normally 0.078 %, chance below 1 in 10^31, normal latency 10.24ms, break 10s`,

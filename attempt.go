@@ -8,7 +8,9 @@ import (
 // Attempt is an admitted call that has not ended, for callers that cannot put it
 // into one function: a stream, a body still being read. It ends with the first call
 // of Done, DoneAfter, Record or Release; later ones do nothing. One that never ends
-// costs nothing, but a probe then holds its slot until [Settings.ProbeTimeout].
+// costs nothing and tells nothing: no window has it, and [Totals] do not either, which
+// count attempts as they end. A probe that never ends holds its slot until
+// [Settings.ProbeTimeout].
 //
 //	attempt, err := b.Admit(ctx)
 //	if err != nil {

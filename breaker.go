@@ -171,8 +171,11 @@ func MustNew(s Settings) *Breaker {
 }
 
 // Of returns the breaker that most people mean: it opens after so many failures in a
-// row, for so long, under a name; the rest is at its defaults, and the relative trips
-// are on. A break above two minutes raises [Settings.MaximumBreakDuration] to match.
+// row, at first for at most breakDuration, of which half is random (see
+// [Settings.BreakJitter]), and for twice as long each time it opens again, up to
+// [Settings.MaximumBreakDuration]. A break above two minutes raises that to match. The
+// rest is at its defaults, and the relative trips are on.
+//
 // It takes its arguments as written and panics with a [*SettingsError] on those that
 // New would refuse, and on zero.
 func Of(consecutiveFailures int, breakDuration time.Duration, name string) *Breaker {

@@ -20,7 +20,8 @@ type Clock interface {
 
 	// After returns a channel that receives once d has passed: the pause before
 	// a refusal. The channel is abandoned if the caller's context ends first, so
-	// sending on it must not block.
+	// sending on it must not block. A fake that returns one that is ready at once
+	// takes the pause away.
 	After(d time.Duration) <-chan time.Time
 }
 

@@ -18,8 +18,8 @@ import (
 // [Settings.Validate] tells what [New] would refuse. [Settings.UnmarshalJSON] reads
 // settings from a file. docs/defaults.md gives the arithmetic behind each default.
 type Settings struct {
-	// Name appears in errors, transitions, metrics and health reports. The
-	// default is the empty name.
+	// Name appears in errors, transitions, metrics and health reports. Set it: it is
+	// what tells breakers apart there. The default is the empty name.
 	Name string `json:"name"`
 
 	// DisableAdaptive turns both relative trips, Failures and SlowCalls, off.
@@ -113,12 +113,15 @@ type Settings struct {
 	// goes up. Default [Classify].
 	Classify func(error) Verdict `json:"-"`
 
-	// OnTransition is told of every transition but the silent ones (see
-	// [Cause]), outside the breaker's lock, one at a time and in order, with
-	// the context of the call that caused it. It may call any method of the
-	// breaker. It runs in the goroutine of a call, which waits for it: hand long
-	// work to a goroutine of your own. If it panics, the panic goes up in that
-	// call. Default none.
+	// OnTransition is told of every transition but three: Isolate, Reset, and
+	// Recovering to Closed at the end of a ramp are silent. So it is no source for a
+	// gauge of the state; read [Breaker.State] or [Breaker.Snapshot] for that.
+	//
+	// It is told outside the breaker's lock, one at a time and in order, with the
+	// context of the call that caused it. It may call any method of the breaker. It
+	// runs in the goroutine of a call, which waits for it: hand long work to a
+	// goroutine of your own. If it panics, the panic goes up in that call. Default
+	// none.
 	OnTransition func(context.Context, Transition) `json:"-"`
 
 	// Clock is where the breaker reads the time. Default the system clock.

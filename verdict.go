@@ -5,16 +5,18 @@ import (
 	"errors"
 )
 
-// Verdict says what an outcome tells about the dependency. OK and Transient are
-// evidence; the others are none, and touch no window, no baseline and no run of
-// failures. See docs/design.md, "Verdicts".
+// Verdict says what an outcome tells about the dependency. Two of the five are evidence:
+// OK, it answered, and Transient, it failed. Only Transient is a failure. Throttled,
+// Permanent and Canceled are no evidence: they are counted in [Totals], and touch no
+// window, no baseline and no run of failures. See docs/design.md, "Verdicts".
 type Verdict uint8
 
 const (
-	// OK, the zero value: the dependency answered. Its latency is evidence too.
+	// OK, the zero value: the dependency answered. Its latency is evidence too: a slow
+	// answer is no failure, but enough of them open a breaker as well.
 	OK Verdict = iota
 
-	// Transient: the dependency failed.
+	// Transient: the dependency failed. The only verdict that counts against it.
 	Transient
 
 	// Throttled: the dependency is up and defends itself, with a 429 for

@@ -60,9 +60,6 @@ func (b *BoardHandler) serveEvents(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("X-Accel-Buffering", "no") // a proxy that collects events makes them late
 	watcher := b.join(true)
 	defer b.leave(watcher)
-	// The server's own timeouts are for answers that end. Where they cannot be changed,
-	// they stand.
-	_ = stream.SetReadDeadline(time.Time{})
 	for {
 		select {
 		case <-r.Context().Done():
@@ -71,6 +68,8 @@ func (b *BoardHandler) serveEvents(w http.ResponseWriter, r *http.Request) {
 			if !ok {
 				return
 			}
+			// The server's own timeout is for answers that end. Where it cannot be
+			// changed, it stands.
 			_ = stream.SetWriteDeadline(time.Now().Add(boardWriteTimeout))
 			if _, err := w.Write(event); err != nil {
 				return

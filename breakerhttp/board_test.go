@@ -170,7 +170,7 @@ func TestBoardMarksAShadow(t *testing.T) {
 
 // Names come from callers. Whatever they are, they arrive as a text, and in one line.
 func TestBoardTakesAnyName(t *testing.T) {
-	names := []string{"<script>alert(1)</script>", "a\n\ndata: {}\n\n", `"}],"gone":[]}`, "\u2028", "", "‮olleh"}
+	names := []string{"<script>alert(1)</script>", "a\n\ndata: {}\n\n", `"}],"gone":[]}`, "\u2028", "", "\u202eolleh"}
 	var list breaker.List
 	for _, name := range append(names, "bad\xff") {
 		list = append(list, named(name))

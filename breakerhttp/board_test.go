@@ -158,6 +158,35 @@ func TestBoardShowsABreaker(t *testing.T) {
 	})
 }
 
+// A trouble can have more transitions than a breaker keeps.
+func TestBoardRemembersWhyInALongOutage(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := named("db")
+		call(b, 3, breaker.Transient)
+		board := breakerhttp.Board(b, nil)
+		trip := snapshotOf(t, board).Breakers[0]["trip"]
+		for range 40 {
+			time.Sleep(3 * time.Minute)
+			call(b, 1, breaker.Transient)
+			snapshotOf(t, board)
+		}
+		require.NotEqual(t, breaker.CauseConsecutiveFailures, b.History()[0].Cause)
+		got := snapshotOf(t, board).Breakers[0]
+		require.Equal(t, trip, got["trip"])
+		require.Equal(t, 40.0, got["probes_failed"])
+
+		late := snapshotOf(t, breakerhttp.Board(b, nil)).Breakers[0]
+		require.Equal(t, "probe-failed", late["trip"].(map[string]any)["cause"], "the oldest that is still known")
+
+		b.Reset()
+		call(b, 3, breaker.Transient)
+		time.Sleep(time.Second)
+		got = snapshotOf(t, board).Breakers[0]
+		require.NotEqual(t, trip, got["trip"], "another trouble")
+		require.Equal(t, 0.0, got["probes_failed"])
+	})
+}
+
 func TestBoardMarksAShadow(t *testing.T) {
 	b := breaker.MustNew(breaker.Settings{Name: "dry", Shadow: true, ConsecutiveFailures: 1})
 	call(b, 1, breaker.Transient)

@@ -185,7 +185,7 @@ func boardFieldsOf(c boardCut, before *boardFields, now time.Time) boardFields {
 		f.Seq = s.Last.Seq
 	}
 	if c.history != nil {
-		f.takeHistory(c.history)
+		f.takeHistory(c.history, before.Seq)
 	}
 	switch {
 	case s.Last != nil && s.Last.To == s.State:
@@ -199,15 +199,17 @@ func boardFieldsOf(c boardCut, before *boardFields, now time.Time) boardFields {
 	return f
 }
 
-// takeHistory finds the transition that began the trouble, and what the probes since then
-// came to.
-func (f *boardFields) takeHistory(history []breaker.Transition) {
-	f.ProbesFailed, f.ProbesSlow, f.ProbesVoid = 0, 0, 0
-	trip := -1
-	for i, t := range history {
-		switch {
-		case t.To == breaker.Isolated, t.To == breaker.Open && (t.From == breaker.Closed || trip < 0):
-			trip = i
+// takeHistory takes in the transitions after one that was taken in before: which began the
+// trouble, and what the probes came to since then. The history is short, and a trouble can
+// outlast it; so what was found once is kept.
+func (f *boardFields) takeHistory(history []breaker.Transition, after uint64) {
+	for _, t := range history {
+		if t.Seq <= after {
+			continue
+		}
+		begins := t.From == breaker.Closed && t.To == breaker.Open || t.To == breaker.Isolated
+		if begins || f.Trip == nil && t.To == breaker.Open {
+			f.Trip = marshalTransition(t)
 			f.ProbesFailed, f.ProbesSlow, f.ProbesVoid = 0, 0, 0
 		}
 		switch t.Cause {
@@ -219,10 +221,7 @@ func (f *boardFields) takeHistory(history []breaker.Transition) {
 			f.ProbesVoid++
 		}
 	}
-	f.Trip, f.Last = nil, marshalTransition(history[len(history)-1])
-	if trip >= 0 {
-		f.Trip = marshalTransition(history[trip])
-	}
+	f.Last = marshalTransition(history[len(history)-1])
 }
 
 func marshalTransition(t breaker.Transition) json.RawMessage {

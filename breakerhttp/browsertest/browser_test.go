@@ -5,6 +5,7 @@ package browsertest
 import (
 	"context"
 	"flag"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -41,8 +42,8 @@ func run(m *testing.M) int {
 	}
 	profile, err := os.MkdirTemp("", "board-browser-")
 	if err != nil {
-		missing = err.Error()
-		return m.Run()
+		fmt.Fprintln(os.Stderr, err)
+		return 1
 	}
 	defer os.RemoveAll(profile)
 	ctx, stop := chromedp.NewExecAllocator(context.Background(),
@@ -62,8 +63,8 @@ func run(m *testing.M) int {
 	browser, stop = chromedp.NewContext(ctx)
 	defer stop()
 	if err := chromedp.Do(browser); err != nil {
-		missing = "chromium does not start: " + err.Error()
-		browser = nil
+		fmt.Fprintf(os.Stderr, "%s does not start: %v\n", path, err)
+		return 1
 	}
 	return m.Run()
 }

@@ -60,11 +60,9 @@ func TestAThousandBreakersStayUsable(t *testing.T) {
 	done()
 	require.Equal(t, "1000", p.text("document.querySelectorAll('#tiles > li').length"))
 	require.Equal(t, "50 open", p.text("document.querySelector('#filters [data-state=open]').textContent"))
-	drawn := eval[float64](p, "document.querySelectorAll('#tiles .body').length")
-	require.Less(t, drawn, 200.0, "what nobody sees is not drawn")
 
-	const seconds = 5
-	done = spent(fmt.Sprintf("%d s, 1,000 changes in each", seconds))
+	const seconds = 4
+	done = spent(fmt.Sprintf("%d s with 1,000 changes in each", seconds))
 	before := eval[float64](p, "performance.now()")
 	for second := range seconds {
 		for _, b := range list {
@@ -73,6 +71,8 @@ func TestAThousandBreakersStayUsable(t *testing.T) {
 		p.wait(fmt.Sprintf("performance.now() > %v", before+float64(second+1)*1000))
 	}
 	done()
+	drawn := eval[float64](p, "document.querySelectorAll('#tiles .body').length")
+	require.Less(t, drawn, 200.0, "what nobody sees is not drawn")
 
 	done = spent("a jump to the last")
 	eval[*bool](p, tile(999)+".scrollIntoView(), null")

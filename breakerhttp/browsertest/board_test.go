@@ -80,6 +80,7 @@ func TestAShadowIsMarked(t *testing.T) {
 	defer p.close()
 	p.wait(tile(0) + ".querySelector('.body')")
 	require.Equal(t, "shadow", p.text(textOf(0, ".mark")))
+	require.Equal(t, "false", p.text(tile(0)+".querySelector('.mark').hidden"))
 	require.Contains(t, p.text(textOf(0, ".since")), "would be refused")
 	require.Contains(t, p.text(textOf(0, ".counts")), "would refuse\n7")
 	require.Equal(t, "true", p.text(tile(1)+".querySelector('.mark').hidden"))

@@ -11,7 +11,7 @@ import (
 	"github.com/normal-go/breaker"
 )
 
-const histories = 20_000
+const histories = 10_000
 
 func honest(b *breaker.Breaker) subject { return b }
 

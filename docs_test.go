@@ -208,3 +208,30 @@ func TestEverySnapshotFieldIsInOperations(t *testing.T) {
 		require.Contains(t, explained, "`"+name[1]+"`")
 	}
 }
+
+// Pages that tell what the tests show name them.
+func TestTestsNamedInPagesExist(t *testing.T) {
+	declared := map[string]bool{}
+	_, files := goFiles(t)
+	for path, file := range files {
+		for name := range file.Scope.Objects {
+			declared[name] = declared[name] || strings.HasSuffix(path, "_test.go")
+		}
+	}
+	named := regexp.MustCompile(`\b(Test|Fuzz)[A-Z]\w*`)
+	for _, page := range pages(t) {
+		text := fenced.ReplaceAllString(readPage(t, page), "")
+		for _, name := range named.FindAllString(text, -1) {
+			require.True(t, declared[name], "%s names %s", page, name)
+		}
+	}
+	require.Regexp(t, named, readPage(t, "docs/known-faults.md"))
+}
+
+// Every fault has its line of three cells, the last of which names a test.
+func TestEveryKnownFaultIsTested(t *testing.T) {
+	line := regexp.MustCompile("(?m)^\\| (.+) \\| (.+) \\| (`Test.+`) \\|$")
+	rows := regexp.MustCompile(`(?m)^\|`)
+	page := readPage(t, "docs/known-faults.md")
+	require.Len(t, rows.FindAllString(page, -1), len(line.FindAllString(page, -1))+2)
+}

@@ -3,6 +3,7 @@ package breaker_test
 import (
 	"context"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/benbjohnson/clock"
@@ -36,7 +37,11 @@ func TestEffectiveDefaults(t *testing.T) {
 	require.Equal(t, breaker.Throttled, e.Classify(breaker.WithVerdict(errDown, breaker.Throttled)))
 	require.Equal(t, breaker.Transient, e.Classify(errDown))
 	require.Nil(t, e.OnTransition)
-	require.WithinRange(t, e.Clock.Now(), time.Now().Add(-time.Hour), time.Now().Add(time.Hour))
+	synctest.Test(t, func(t *testing.T) {
+		begin := time.Now()
+		require.Equal(t, begin, e.Clock.Now())
+		require.Equal(t, time.Hour, (<-e.Clock.After(time.Hour)).Sub(begin))
+	})
 	for range 100 {
 		draw := e.Random()
 		require.True(t, draw >= 0 && draw < 1, draw)

@@ -381,3 +381,16 @@ func TestNoGoroutineIsStarted(t *testing.T) {
 		require.LessOrEqual(t, most, before)
 	})
 }
+
+// At the earliest instant that there is, a probe has lost its age and still has its end.
+func TestProbeEndsAfterAStepToTheBeginningOfTime(t *testing.T) {
+	const first = -(1<<62 - 1)
+	r := newRig(t, plain)
+	r.run(
+		step{at: 0, do: all(fail(5), probeNow, start("lost")), want: breaker.HalfOpen},
+		step{at: 10 * sec, do: refuse(1), want: breaker.HalfOpen},
+		step{at: first, do: refuse(1), want: breaker.HalfOpen},
+		step{at: first + 15*sec - 1, do: refuse(1), want: breaker.HalfOpen},
+		step{at: first + 15*sec, do: start("next"), want: breaker.HalfOpen},
+	)
+}

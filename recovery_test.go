@@ -104,6 +104,18 @@ func TestRampLength(t *testing.T) {
 	}
 }
 
+// As a float the longest duration is one more than there is.
+func TestRampOfTheLongestLength(t *testing.T) {
+	s := plain
+	s.BreakDuration = longest
+	s.Recovery = breaker.Recovery{Fraction: 1, MaximumDuration: longest}
+	r := newRig(t, s)
+	r.run(
+		step{at: 0, do: all(fail(5), probeNow, ok(2)), want: breaker.Recovering},
+		step{at: year, want: breaker.Recovering},
+	)
+}
+
 func TestRampFollowsTheClock(t *testing.T) {
 	r := startRamp(t, ramped())
 	for _, c := range []struct {

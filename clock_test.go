@@ -12,8 +12,6 @@ import (
 	"github.com/normal-go/breaker"
 )
 
-const year = 365 * 24 * time.Hour
-
 // left asserts what is left of the break.
 func left(want time.Duration) action {
 	return func(r *rig) {

@@ -18,6 +18,8 @@ var (
 	errDown = errors.New("down")
 )
 
+const year = 365 * 24 * time.Hour
+
 // rig is a breaker on a mock clock. Scenarios are tables of steps, each an instant, what
 // happens at it, and the state that the breaker is in afterwards.
 type rig struct {

@@ -93,6 +93,16 @@ func TestSlowCallsRace(t *testing.T) {
 	}
 }
 
+// A ratio that is refused is one problem, and not a race lost as well.
+func TestNoRaceWithARatioThatIsRefused(t *testing.T) {
+	for _, ratio := range []float64{-1, above1, 50, nan} {
+		err := breaker.Settings{SlowCalls: breaker.SlowCallsAbove(3), SlowCallRatio: ratio}.Validate()
+		var invalid *breaker.SettingsError
+		require.ErrorAs(t, err, &invalid)
+		require.Len(t, invalid.Problems, 1, "%v", err)
+	}
+}
+
 // A race that is just won in decimals, as people write them, must not be lost by how a
 // float rounds.
 func TestSlowCallsRaceInDecimals(t *testing.T) {

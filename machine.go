@@ -244,7 +244,11 @@ func (b *Breaker) recoverLocked(ctx context.Context) {
 	}
 	b.moveLocked(ctx, Recovering, CauseProbesSucceeded)
 	b.clearLocked()
-	b.ramp = newRamp(b.now, b.settings.Recovery.filled(), b.breakLength, b.reference)
+	reference := b.reference
+	if f := b.settings.failures(); f.Off || f.FalseAlarm == 1 {
+		reference = 0 // an update may have turned it off since
+	}
+	b.ramp = newRamp(b.now, b.settings.Recovery.filled(), b.breakLength, reference)
 }
 
 // closeLocked ends the trouble: the break starts over at its first length.

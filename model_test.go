@@ -60,6 +60,7 @@ type model struct {
 	fast        int // fast calls in a row
 	rampCalls   int
 	rampFailed  int
+	rampNormal  *float64 // the reference that its failures are held against
 	transitions []breaker.Transition
 	totals      breaker.Totals
 }
@@ -171,7 +172,7 @@ func (m *model) admit(ctx context.Context, reading time.Duration) (*tried, *mode
 		return call, nil, nil
 	}
 
-	if len(m.probes) >= m.set.HalfOpenProbes { // more, if there were more slots once
+	for len(m.probes) >= m.set.HalfOpenProbes { // more than once, if there were more slots before
 		oldest := m.probes[0]
 		if m.own-oldest.start < m.probeTimeout() {
 			return refuse()
@@ -326,11 +327,11 @@ func (m *model) ramp(ctx context.Context, v breaker.Verdict, slow bool) {
 	stall := slow
 	if v == breaker.Transient {
 		m.rampFailed++
-		if m.trouble == nil {
+		if m.rampNormal == nil {
 			m.open(ctx, breaker.CauseRampFailed)
 			return
 		}
-		nats := surprise(m.rampFailed, m.rampCalls, *m.trouble)
+		nats := surprise(m.rampFailed, m.rampCalls, *m.rampNormal)
 		switch {
 		case nats >= 3:
 			m.open(ctx, breaker.CauseRampFailed)
@@ -366,6 +367,10 @@ func (m *model) startRamp(ctx context.Context) {
 	m.rampInitial = r.InitialFraction
 	m.rampStart, m.rampLength = m.own, max(r.MinimumDuration, min(length, r.MaximumDuration))
 	m.evidence, m.credit, m.fast, m.rampCalls, m.rampFailed = 1, 0, 0, 0, 0
+	m.rampNormal = m.trouble
+	if m.set.Failures.Off || m.set.Failures.FalseAlarm == 1 {
+		m.rampNormal = nil
+	}
 }
 
 // verdict is how Done judges an error.

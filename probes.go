@@ -66,7 +66,7 @@ func (b *Breaker) probeTimeoutLocked() time.Duration {
 // slot to someone who wants it, so it cannot hold the breaker half-open; until then
 // it may still decide.
 func (b *Breaker) admitProbeLocked(ctx context.Context) (*probe, bool) {
-	if b.probes.taken.Len() >= b.settings.halfOpenProbes() {
+	for b.probes.taken.Len() >= b.settings.halfOpenProbes() { // more than once if an update took slots away
 		oldest := b.probes.taken.Front().Value.(*probe)
 		if b.now-oldest.start < b.probeTimeoutLocked() {
 			return nil, false

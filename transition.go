@@ -285,6 +285,7 @@ func (o *outbox) popLocked() (event, bool) {
 		return event{}, false
 	}
 	e := o.queue[0]
-	o.queue = slices.Delete(o.queue, 0, 1)
+	o.queue[0] = event{} // its context may be large
+	o.queue = o.queue[1:]
 	return e, true
 }

@@ -39,6 +39,7 @@ fi
 PATH=$tmp/bin:$PATH gremlins unleash --workers 2 --timeout-coefficient 30 \
 	--invert-logical --invert-loopctrl --invert-assignments --invert-bitwise --invert-bwassign \
 	--remove-self-assignments "${options[@]}" ${MUTANTS_OPTIONS:-} . | tee "$tmp/log" >&2
+grep -q '^Mutation testing completed' "$tmp/log" || { echo "gremlins stopped early" >&2; exit 1; }
 
 awk '
 	/ at [a-z]+\.go:[0-9]+:[0-9]+$/ {
@@ -46,12 +47,10 @@ awk '
 		split(substr($0, RSTART + 3), where, ":")
 		file = where[1]
 		if (!(file in seen)) { seen[file] = 1; files[++n] = file }
-		switch_ = $0
-		if (switch_ ~ /NOT COVERED/) status = "not covered"
-		else if (switch_ ~ /NOT VIABLE/) status = "not viable"
-		else if (switch_ ~ /KILLED|TIMED OUT/) status = "killed"
-		else if (switch_ ~ /LIVED/) status = "lived"
-		else status = "?"
+		if (/NOT COVERED/) status = "not covered"
+		else if (/NOT VIABLE/) status = "not viable"
+		else if (/LIVED/) status = "lived"
+		else status = "killed" # or timed out
 		count[file, status]++; total[status]++
 	}
 	END {

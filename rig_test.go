@@ -145,6 +145,16 @@ func reset(r *rig)    { r.Reset() }
 func isolate(r *rig)  { r.Isolate() }
 func probeNow(r *rig) { r.ProbeNow() }
 
+// update changes the settings of the rig's breaker, starting from those in force.
+func update(change func(*breaker.Settings)) action {
+	return func(r *rig) {
+		r.t.Helper()
+		s := r.Settings()
+		change(&s)
+		require.NoError(r.t, r.Update(s))
+	}
+}
+
 // The functions that calls run: one that succeeds, one that ends with an error, those that
 // must not run because the call is refused or its context done, and a fallback that must not.
 

@@ -12,16 +12,6 @@ import (
 	"github.com/normal-go/breaker"
 )
 
-// update changes the settings of the rig's breaker, starting from those in force.
-func update(change func(*breaker.Settings)) action {
-	return func(r *rig) {
-		r.t.Helper()
-		s := r.Settings()
-		change(&s)
-		require.NoError(r.t, r.Update(s))
-	}
-}
-
 func TestUpdateRefusesWhatNewRefuses(t *testing.T) {
 	r := newRig(t, breaker.Settings{Name: "db"})
 	before := r.Effective()

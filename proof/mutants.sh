@@ -39,7 +39,7 @@ fi
 PATH=$tmp/bin:$PATH gremlins unleash --workers 2 --timeout-coefficient 30 \
 	--invert-logical --invert-loopctrl --invert-assignments --invert-bitwise --invert-bwassign \
 	--remove-self-assignments "${options[@]}" ${MUTANTS_OPTIONS:-} . | tee "$tmp/log" >&2
-grep -q '^Mutation testing completed' "$tmp/log" || { echo "gremlins stopped early" >&2; exit 1; }
+grep -Eq '^(Mutation testing|Dry run) completed' "$tmp/log" || { echo "gremlins stopped early" >&2; exit 1; }
 
 awk '
 	/ at [a-z]+\.go:[0-9]+:[0-9]+$/ {

@@ -34,7 +34,7 @@ if [ $# -gt 0 ]; then
 	done
 fi
 
-# A mutant that hangs counts as killed after a minute. The timeout of gremlins, a multiple
+# A mutant that hangs counts as killed after half a minute. The timeout of gremlins, a multiple
 # of what the tests take at first, is out of the way of that.
 PATH=$tmp/bin:$PATH gremlins unleash --workers 2 --timeout-coefficient 30 \
 	--invert-logical --invert-loopctrl --invert-assignments --invert-bitwise --invert-bwassign \

@@ -43,6 +43,12 @@ func (a *Attempt) begin(b *Breaker, ctx context.Context, start time.Duration, ge
 	a.breaker, a.ctx, a.start, a.generation = b, ctx, start, generation
 }
 
+// beginAside begins what a shadow breaker would have refused.
+func (a *Attempt) beginAside(b *Breaker, ctx context.Context, start time.Duration, generation uint64) {
+	a.begin(b, ctx, start, generation)
+	a.aside = true
+}
+
 // Done ends the attempt with the error of the call: it is classified, nil being OK, and
 // the time since admission is its latency. A panic of Classify or of OnTransition, which
 // it may run, goes up from here once the attempt has ended.
@@ -51,7 +57,11 @@ func (a *Attempt) Done(err error) {
 		return
 	}
 	r := a.breaker.read()
-	a.settle(r, err, r.offset-a.start)
+	if err != nil {
+		a.fail(r, err, r.offset-a.start)
+		return
+	}
+	a.end(r, OK, r.offset-a.start, false)
 }
 
 // DoneAfter is Done with a latency of the caller's own, such as the time to the
@@ -60,16 +70,12 @@ func (a *Attempt) DoneAfter(err error, d time.Duration) {
 	if a.breaker == nil {
 		return
 	}
-	a.settle(a.breaker.read(), err, d)
-}
-
-// settle ends the attempt with the error of the call, or without one.
-func (a *Attempt) settle(r reading, err error, d time.Duration) {
-	if err == nil {
-		a.end(r, OK, d, false)
+	r := a.breaker.read()
+	if err != nil {
+		a.fail(r, err, d)
 		return
 	}
-	a.fail(r, err, d)
+	a.end(r, OK, d, false)
 }
 
 // fail is apart so that a success need not pass its deferred call.

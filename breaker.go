@@ -108,7 +108,7 @@ type Breaker struct {
 	mu    sync.Mutex
 	state State
 	now   time.Duration // own time: the newest reading that was accepted
-	wall  time.Time     // the time of day at the reading decided by, with a Clock of the caller's own
+	wall  time.Duration // the time of day at the reading decided by, with a Clock of the caller's own
 	since time.Duration // of the state
 	run   int           // failures in a row
 	owed  debts
@@ -292,7 +292,7 @@ func (b *Breaker) TryAdmit(ctx context.Context) (attempt Attempt, err error) {
 // admit decides about a call, and begins its attempt if it may run. The attempt lies with
 // the caller, because an Attempt handed up by value is copied at every step.
 func (b *Breaker) admit(ctx context.Context, attempt *Attempt) error {
-	b.mustExist()
+	g := b.mustExist()
 	if ctx == nil {
 		panic("breaker: nil context")
 	}
@@ -300,26 +300,32 @@ func (b *Breaker) admit(ctx context.Context, attempt *Attempt) error {
 		return err
 	}
 	r := b.read()
-	g := b.gate.Load()
 	if g.state == Closed {
 		attempt.begin(b, ctx, r.offset, g.generation)
 		return nil
 	}
-	if g.from <= r.offset && r.offset < g.until {
-		return g.refuse(b, ctx, r, attempt)
+	if r.offset < g.from || g.until <= r.offset {
+		return b.admitUnderLock(ctx, r, attempt)
 	}
-	return b.admitUnderLock(ctx, r, attempt)
+	if g.shadow {
+		attempt.beginAside(b, ctx, r.offset, g.generation)
+		return nil
+	}
+	return g.refuse()
 }
 
 func (b *Breaker) admitUnderLock(ctx context.Context, r reading, attempt *Attempt) (err error) {
 	b.mu.Lock()
 	b.acceptLocked(r)
 	slot, ok := b.admitLocked(ctx)
-	if ok {
-		attempt.begin(b, ctx, r.offset, b.generation)
+	switch g := b.gate.Load(); {
+	case ok:
+		attempt.begin(b, ctx, r.offset, g.generation)
 		attempt.probe = slot
-	} else {
-		err = b.gate.Load().refuse(b, ctx, r, attempt)
+	case g.shadow:
+		attempt.beginAside(b, ctx, r.offset, g.generation)
+	default:
+		err = g.refuse()
 	}
 	told, tells := false, b.owed.tell
 	defer func() {
@@ -333,17 +339,6 @@ func (b *Breaker) admitUnderLock(ctx context.Context, r reading, attempt *Attemp
 		attempt.start = b.read().offset // the listener's time is not the dependency's
 	}
 	return err
-}
-
-// refuse refuses a call or, for a shadow breaker, lets it run aside.
-func (g *gate) refuse(b *Breaker, ctx context.Context, r reading, attempt *Attempt) error {
-	if g.shadow {
-		attempt.begin(b, ctx, r.offset, g.generation)
-		attempt.aside = true
-		return nil
-	}
-	g.refused.Add(1)
-	return g.refusal
 }
 
 // unlock gives the lock up, and then pays what the operation owes user code.

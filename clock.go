@@ -36,10 +36,10 @@ type reading struct {
 	// offset since the breaker was built, as the clock counts.
 	offset time.Duration
 
-	// wall is the time of day. It is not read with the system clock: a call then reads
-	// the monotonic clock alone, which costs two thirds, and the rare transition asks
-	// for the time of day itself.
-	wall time.Time
+	// wall is the same by the time of day. It is not read with the system clock: a call
+	// then reads the monotonic clock alone, which costs two thirds, and the rare
+	// transition asks for the time of day itself.
+	wall time.Duration
 }
 
 // furthest bounds every instant on either side of the breaker's birth, to 146
@@ -51,8 +51,13 @@ func (b *Breaker) read() reading {
 		return reading{offset: time.Since(b.born)}
 	}
 	now := b.clock.Now()
-	return reading{offset: min(max(now.Sub(b.born), -furthest), furthest), wall: now}
+	return reading{
+		offset: clamped(now.Sub(b.born)),
+		wall:   clamped(now.Round(0).Sub(b.born.Round(0))),
+	}
 }
+
+func clamped(d time.Duration) time.Duration { return min(max(d, -furthest), furthest) }
 
 func (b *Breaker) after(d time.Duration) <-chan time.Time {
 	if b.clock != nil {
@@ -61,12 +66,12 @@ func (b *Breaker) after(d time.Duration) <-chan time.Time {
 	return time.After(d)
 }
 
-// timeOfDayLocked returns the time of day at the reading that is being decided by.
-func (b *Breaker) timeOfDayLocked() time.Time {
+// timeOfDay returns the time of day at a reading.
+func (b *Breaker) timeOfDay(wall time.Duration) time.Time {
 	if b.clock == nil {
 		return time.Now()
 	}
-	return b.wall
+	return b.born.Round(0).Add(wall)
 }
 
 // How far a reading may lie behind the newest and still be a late one.
@@ -74,11 +79,11 @@ const lateReading = time.Second
 
 // acceptLocked moves the breaker's own time, b.now, to a reading.
 func (b *Breaker) acceptLocked(r reading) {
-	if r.offset >= b.now && b.clock == nil && b.state != Open {
-		b.now = r.offset
+	if r.offset < b.now || b.clock != nil || b.state == Open {
+		b.acceptOddLocked(r) // apart, so that the rest is inlined
 		return
 	}
-	b.acceptOddLocked(r) // apart, so that the rest is inlined
+	b.now = r.offset
 }
 
 // acceptOddLocked accepts what is not a step forward, or has more to tell. A clock that

@@ -5,7 +5,6 @@ import (
 	"context"
 	"math"
 	"math/rand/v2"
-	"sync/atomic"
 	"time"
 )
 
@@ -18,10 +17,15 @@ type gate struct {
 	shadow     bool
 	generation uint64
 	refusal    *RejectedError
-	refused    *atomic.Uint64
+	refused    *refusals
 
 	// A reading in [from, until) is refused without the lock.
 	from, until time.Duration
+}
+
+func (g *gate) refuse() error {
+	g.refused.add()
+	return g.refusal
 }
 
 // trouble is what a breaker holds from its first transition on. Most never have one, and
@@ -44,11 +48,7 @@ type trouble struct {
 	recoveries uint64
 	aside      [verdicts + 1]uint64 // what a shadow breaker would have refused, by how it ended
 
-	// A storm of refusals has every core at this counter. On a cache line of its own it
-	// keeps them from what else a refusal reads.
-	_       [64]byte
-	refused atomic.Uint64
-	_       [56]byte
+	refused refusals
 }
 
 // stop ends a half-open spell or a ramp.
@@ -281,7 +281,7 @@ func (b *Breaker) moveLocked(ctx context.Context, to State, cause Cause) {
 		Shadow: b.settings.Shadow,
 		From:   b.state,
 		To:     to,
-		At:     b.timeOfDayLocked(),
+		At:     b.timeOfDay(b.wall),
 		Cause:  cause,
 		Run:    b.run,
 	}

@@ -2,14 +2,17 @@ package breaker
 
 import "time"
 
-// mustExist turns a nil dereference somewhere below into a text that helps.
-func (b *Breaker) mustExist() {
+// mustExist turns a nil dereference somewhere below into a text that helps. It returns
+// the gate, at which it has to look.
+func (b *Breaker) mustExist() *gate {
 	if b == nil {
 		panic("breaker: nil *Breaker; build one with New, MustNew or Of")
 	}
-	if b.gate.Load() == nil {
+	g := b.gate.Load()
+	if g == nil {
 		panic("breaker: zero Breaker; build one with New, MustNew or Of")
 	}
+	return g
 }
 
 // Name returns [Settings.Name].

@@ -141,10 +141,7 @@ type tally struct {
 func (b *Breaker) Snapshot() Snapshot {
 	b.mustExist()
 	r := b.read()
-	at := r.wall
-	if b.clock == nil {
-		at = time.Now()
-	}
+	at := b.timeOfDay(r.wall)
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	now := b.readAtLocked(r)
@@ -191,7 +188,7 @@ func (b *Breaker) totalsLocked(now time.Duration) Totals {
 	v := &b.tally.verdicts
 	trouble := b.troubleLocked()
 	t := Totals{
-		Refused:    trouble.refused.Load(),
+		Refused:    trouble.refused.total(),
 		OK:         v[OK],
 		Transient:  v[Transient],
 		Throttled:  v[Throttled],

@@ -80,7 +80,7 @@ func TestReferenceLeavesTheTripWindowOut(t *testing.T) {
 func TestEvidenceWeighsWithoutAllocation(t *testing.T) {
 	b := MustNew(Settings{})
 	for range 1000 {
-		b.errors.add(b.now, false)
+		b.errors.add(b.now, false, false)
 		b.latency.record(b.now, 1000)
 	}
 	c := counts{calls: 40, failures: 12, slow: 30}

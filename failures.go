@@ -182,16 +182,6 @@ func newErrorBaseline(now time.Duration, f Failures) *errorBaseline {
 	return &errorBaseline{buckets{newRing[counts](now, f.Window, bucketsPerWindow)}, uint64(f.MinimumSamples)}
 }
 
-func (e *errorBaseline) add(now time.Duration, failed bool) {
-	if now >= e.end {
-		e.turn(now)
-	}
-	e.slot.calls++
-	if failed {
-		e.slot.failures++
-	}
-}
-
 // rate returns the failure rate as of now, if there are outcomes enough.
 func (e *errorBaseline) rate(now time.Duration) (float64, bool) {
 	if e == nil {

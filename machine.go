@@ -154,7 +154,7 @@ func (b *Breaker) sampleLocked(v Verdict, d time.Duration) (slow bool) {
 		}
 	}
 	if b.errors != nil {
-		b.errors.add(b.now, failed)
+		b.errors.current(b.now).add(failed, false)
 	}
 	if b.window != nil {
 		b.window.add(b.now, failed, slow && b.state != Recovering)

@@ -74,10 +74,7 @@ type buckets struct {
 }
 
 func (w *buckets) add(now time.Duration, failed, slow bool) {
-	if now >= w.end {
-		w.turn(now)
-	}
-	w.slot.add(failed, slow)
+	w.current(now).add(failed, slow)
 }
 
 // at sums up rather than keeping a total: a sum cannot drift from its buckets, and only

@@ -107,6 +107,7 @@ type Breaker struct {
 
 	mu    sync.Mutex
 	state State
+	odd   bool          // a reading asks for more than a step forward; kept beside state
 	now   time.Duration // own time: the newest reading that was accepted
 	wall  time.Duration // the time of day at the reading decided by, with a Clock of the caller's own
 	since time.Duration // of the state

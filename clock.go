@@ -79,7 +79,7 @@ const lateReading = time.Second
 
 // acceptLocked moves the breaker's own time, b.now, to a reading.
 func (b *Breaker) acceptLocked(r reading) {
-	if r.offset < b.now || b.clock != nil || b.state == Open {
+	if r.offset < b.now || b.odd {
 		b.acceptOddLocked(r) // apart, so that the rest is inlined
 		return
 	}

@@ -182,7 +182,7 @@ func (b *Breaker) tripLocked() (Cause, bool) {
 	if c.failures >= 2 && b.failureEvidenceLocked(b.now, c).trips() {
 		return CauseRelativeFailures, true
 	}
-	if c.slow > 0 && b.slowEvidenceLocked(b.now, c).trips() {
+	if c.slowShare() >= s.slowCallRatio() && b.slowEvidenceLocked(b.now, c).trips() { // and so is this one
 		return CauseSlowCalls, true
 	}
 	return 0, false
@@ -327,6 +327,7 @@ func (b *Breaker) countTimeLocked() {
 // reading that is too far behind for an open breaker goes to acceptLocked, and so
 // does every call in the other states.
 func (b *Breaker) publishLocked() {
+	b.odd = b.clock != nil || b.state == Open // here, so that acceptLocked is inlined
 	g := &gate{state: b.state, generation: b.generation, shadow: b.settings.Shadow}
 	old := b.gate.Load()
 	switch {

@@ -238,6 +238,7 @@ func TestJSONProblems(t *testing.T) {
 		"odd names":       {`{"": 1, "a.b": 1, "a\nb": 1, "é": 1, "failures": {"\"": 1}}`, []string{`"": no such setting`, `"a.b": no such setting`, `"a\nb": no such setting`, `é: no such setting`, `failures."\"": no such setting`}},
 		"a nested path":   {`{"failures.multiple": 4}`, []string{`"failures.multiple": no such setting`}},
 		"a long name":     {`{"` + long + `": 1}`, []string{strings.Repeat("ä", 60) + "...: no such setting"}},
+		"not too long":    {`{"` + long[:120] + `": 1}`, []string{long[:120] + ": no such setting"}},
 		"a long value":    {`{"trip_window": "` + long + `"}`, []string{`trip_window: must be a duration such as "30s", got "` + strings.Repeat("ä", 59) + "..."}},
 		"twice":           {`{"name": "a", "failures": {"floor": 0.1, "floor": 0.1}, "name": "a"}`, []string{"failures.floor: written twice", "name: written twice"}},
 		"twice, once bad": {`{"trip_calls": 1, "trip_calls": "2"}`, []string{"trip_calls: written twice"}},
@@ -341,15 +342,16 @@ func TestJSONProblemsDoNotBreedOthers(t *testing.T) {
 	}
 	const duration = `: must be a duration such as "30s", got `
 	for document, want := range map[string][]string{
-		`{"failures": {"multiple": 10, "window": 600}}`:                            {"failures.window" + duration + "600"},
-		`{"failures": {"multiple": "1.5", "window": "1m"}}`:                        {`failures.multiple: must be a number, got "1.5"`},
-		`{"trip_window": 1, "failures": {"window": "20s"}}`:                        {"trip_window" + duration + "1"},
-		`{"slow_call_ratio": "", "slow_calls": {"window": "40s"}}`:                 {`slow_call_ratio: must be a number, got ""`},
-		`{"break_duration": "3s", "maximum_break_duration": 4}`:                    {"maximum_break_duration" + duration + "4"},
-		`{"recovery": {"minimum_duration": "6s", "maximum_duration": 7}}`:          {"recovery.maximum_duration" + duration + "7"},
-		`{"failures": [], "disable_adaptive": true}`:                               {`failures: must be an object such as {"off": true}, got an array`},
-		`{"trip_window": 1, "break_duration": "3s", "slow_calls": {"window": 1}}`:  {"trip_window" + duration + "1", "slow_calls.window" + duration + "1", "maximum_break_duration: must be at least break_duration (3s), got 2s"},
-		`{"break_duration": 1, "maximum_break_duration": "-1s", "trip_calls": -1}`: {"break_duration" + duration + "1", "trip_calls: must not be negative, got -1", "maximum_break_duration: must not be negative, got -1s"},
+		`{"failures": {"multiple": 10, "window": 600}}`:                               {"failures.window" + duration + "600"},
+		`{"failures": {"multiple": 10, "window": 600}, "recovery": {"fraction": -1}}`: {"failures.window" + duration + "600", "recovery.fraction: must be a finite number and not negative, got -1"},
+		`{"failures": {"multiple": "1.5", "window": "1m"}}`:                           {`failures.multiple: must be a number, got "1.5"`},
+		`{"trip_window": 1, "failures": {"window": "20s"}}`:                           {"trip_window" + duration + "1"},
+		`{"slow_call_ratio": "", "slow_calls": {"window": "40s"}}`:                    {`slow_call_ratio: must be a number, got ""`},
+		`{"break_duration": "3s", "maximum_break_duration": 4}`:                       {"maximum_break_duration" + duration + "4"},
+		`{"recovery": {"minimum_duration": "6s", "maximum_duration": 7}}`:             {"recovery.maximum_duration" + duration + "7"},
+		`{"failures": [], "disable_adaptive": true}`:                                  {`failures: must be an object such as {"off": true}, got an array`},
+		`{"trip_window": 1, "break_duration": "3s", "slow_calls": {"window": 1}}`:     {"trip_window" + duration + "1", "slow_calls.window" + duration + "1", "maximum_break_duration: must be at least break_duration (3s), got 2s"},
+		`{"break_duration": 1, "maximum_break_duration": "-1s", "trip_calls": -1}`:    {"break_duration" + duration + "1", "trip_calls: must not be negative, got -1", "maximum_break_duration: must not be negative, got -1s"},
 	} {
 		require.Equal(t, want, jsonProblems(t, over, document), document)
 	}

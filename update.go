@@ -49,7 +49,7 @@ func (b *Breaker) Update(s Settings) error {
 
 // updated returns the baseline to go on with.
 func (e *errorBaseline) updated(now time.Duration, from, to Failures) *errorBaseline {
-	if e == nil || to.Off || from.Window != to.Window {
+	if e == nil || from.Window != to.Window { // off, it has none
 		return newErrorBaseline(now, to)
 	}
 	e.minimum = uint64(to.MinimumSamples)
@@ -58,7 +58,7 @@ func (e *errorBaseline) updated(now time.Duration, from, to Failures) *errorBase
 
 // updated returns the baseline to go on with, computed anew.
 func (w *latencyWindow) updated(now time.Duration, from, to SlowCalls) *latencyWindow {
-	if w == nil || to.Off || from.Window != to.Window || from.Quantile != to.Quantile {
+	if w == nil || from.Window != to.Window || from.Quantile != to.Quantile {
 		return newLatencyWindow(now, to)
 	}
 	w.multiple, w.minimum = to.Multiple, uint64(to.MinimumSamples)

@@ -17,15 +17,21 @@ type refusals struct {
 }
 
 func (r *refusals) add() {
+	n := r.shared.Load()
+	if r.spread.Load() == nil && r.shared.CompareAndSwap(n, n+1) {
+		return
+	}
+	r.apart().add()
+}
+
+// apart returns the counters that refusals go to once they have met.
+func (r *refusals) apart() *spread {
 	s := r.spread.Load()
 	if s == nil {
-		if n := r.shared.Load(); r.shared.CompareAndSwap(n, n+1) {
-			return
-		}
 		r.spread.CompareAndSwap(nil, new(spread))
 		s = r.spread.Load()
 	}
-	s.add()
+	return s
 }
 
 func (r *refusals) total() uint64 {

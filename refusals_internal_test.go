@@ -18,7 +18,7 @@ func TestRefusalsAreAllCounted(t *testing.T) {
 
 	met := refusals{}
 	met.add() // before the calls meet
-	met.spread.Store(new(spread))
+	require.Same(t, met.apart(), met.apart())
 	var wg sync.WaitGroup
 	for range callers {
 		wg.Go(func() {

@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"fmt"
 	"sync"
 	"testing"
 	"time"
@@ -59,6 +60,21 @@ func BenchmarkParts(b *testing.B) {
 	part("state", func() { state = guarded.State() })
 	part("normal-latency", func() { elapsed, _ = guarded.NormalLatency() })
 	part("snapshot", func() { snapshot = guarded.Snapshot() })
+
+	scope, err := breaker.NewScope(1024, func(string) breaker.Settings { return breaker.Settings{} })
+	if err != nil {
+		b.Fatal(err)
+	}
+	keys := make([]string, 1024)
+	for i := range keys {
+		keys[i] = fmt.Sprintf("tenant-%d", i)
+		scope.For(keys[i])
+	}
+	key := 0
+	part("scope-look-up", func() {
+		key = (key + 1) % len(keys)
+		found = scope.For(keys[key])
+	})
 }
 
 // So that nothing is optimized away.
@@ -67,4 +83,5 @@ var (
 	now      time.Time
 	state    breaker.State
 	snapshot breaker.Snapshot
+	found    *breaker.Breaker
 )

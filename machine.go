@@ -44,9 +44,12 @@ type trouble struct {
 	history history
 	outbox  outbox
 
-	opens      [CauseRampFailed + 1]uint64
+	moves      [causes]uint64 // by cause
 	recoveries uint64
-	aside      [verdicts + 1]uint64 // what a shadow breaker would have refused, by how it ended
+
+	probesSucceeded, probesInconclusive uint64 // each one that failed is a move
+
+	aside [verdicts + 1]uint64 // what a shadow breaker would have refused, by how it ended
 
 	refused refusals
 }
@@ -301,11 +304,11 @@ func (b *Breaker) moveLocked(ctx context.Context, to State, cause Cause) {
 	t.NormalFailureRate, t.NormalFailureRateKnown = b.errors.rate(b.now)
 	if to == Open {
 		t.Break = b.breakLength
-		b.opens[cause]++
 	}
 	if to == Open || to == Isolated {
 		b.openedAt = t.At
 	}
+	b.moves[cause]++
 	t = b.history.add(t)
 	if b.settings.OnTransition != nil && !cause.silent() {
 		b.outbox.put(event{b.settings.OnTransition, ctx, t})

@@ -113,6 +113,13 @@ func (d *differences) totals(got, want breaker.Totals) {
 	same(d, "Totals.WouldRefuseTransient", got.WouldRefuseTransient, want.WouldRefuseTransient)
 	same(d, "Totals.WouldRefuseOther", got.WouldRefuseOther, want.WouldRefuseOther)
 	same(d, "Totals.Recoveries", got.Recoveries, want.Recoveries)
+	same(d, "Totals.ProbesSucceeded", got.ProbesSucceeded, want.ProbesSucceeded)
+	same(d, "Totals.ProbesFailed", got.ProbesFailed, want.ProbesFailed)
+	same(d, "Totals.ProbesInconclusive", got.ProbesInconclusive, want.ProbesInconclusive)
+	same(d, "len(Totals.Transitions)", len(got.Transitions), len(want.Transitions))
+	for cause, n := range want.Transitions {
+		same(d, "Totals.Transitions", got.Transitions[cause], n)
+	}
 	same(d, "len(Totals.Opens)", len(got.Opens), len(want.Opens))
 	for cause, n := range want.Opens {
 		same(d, "Totals.Opens", got.Opens[cause], n)

@@ -71,6 +71,7 @@ func (m *model) move(ctx context.Context, to breaker.State, cause breaker.Cause,
 		NormalFailureRate: f.rate, NormalFailureRateKnown: f.rateKnown,
 	}
 	m.transitions = append(m.transitions, t)
+	m.totals.Transitions[cause]++
 	if p0, known := m.reference(f); known && m.trouble == nil {
 		m.trouble = &p0
 	}

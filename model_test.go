@@ -95,6 +95,10 @@ func newModel(s breaker.Settings, born time.Time, random func() float64, tell fu
 	for _, cause := range openCauses {
 		m.totals.Opens[cause] = 0
 	}
+	m.totals.Transitions = map[breaker.Cause]uint64{}
+	for cause := breaker.CauseConsecutiveFailures; cause <= breaker.CauseReset; cause++ {
+		m.totals.Transitions[cause] = 0
+	}
 	m.totals.TimeIn = map[breaker.State]time.Duration{}
 	for state := breaker.Closed; state <= breaker.Isolated; state++ {
 		m.totals.TimeIn[state] = 0
@@ -207,6 +211,7 @@ func (m *model) giveBack(call *tried) {
 // decidedNothing counts a probe that decided nothing, and reports whether it was one too
 // many.
 func (m *model) decidedNothing(ctx context.Context) bool {
+	m.totals.ProbesInconclusive++
 	m.undecided++
 	if m.undecided < 10 {
 		return false
@@ -299,12 +304,15 @@ func (m *model) outcome(ctx context.Context, call *tried, v breaker.Verdict, d t
 		slow := m.feed(v, d)
 		switch {
 		case v == breaker.Transient:
+			m.totals.ProbesFailed++
 			m.open(ctx, breaker.CauseProbeFailed)
 			return
 		case slow && !m.ramps():
+			m.totals.ProbesFailed++
 			m.open(ctx, breaker.CauseSlowProbe)
 			return
 		}
+		m.totals.ProbesSucceeded++
 		m.undecided = 0
 		m.successes++
 		switch {

@@ -91,6 +91,7 @@ func (b *Breaker) settleProbeLocked(ctx context.Context, slot *probe, v Verdict,
 	case slow && b.settings.Recovery.off():
 		b.openLocked(ctx, CauseSlowProbe)
 	default:
+		b.probesSucceeded++
 		b.probes.inconclusive = 0
 		b.probes.successes++
 		if b.probes.successes >= b.settings.probeSuccesses() {
@@ -102,6 +103,7 @@ func (b *Breaker) settleProbeLocked(ctx context.Context, slot *probe, v Verdict,
 // inconclusiveLocked counts a probe that decided nothing, and reports whether that
 // re-opened the breaker.
 func (b *Breaker) inconclusiveLocked(ctx context.Context) bool {
+	b.probesInconclusive++
 	b.probes.inconclusive++
 	if b.probes.inconclusive < mostInconclusive {
 		return false

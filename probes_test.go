@@ -118,6 +118,50 @@ func TestTenInconclusiveProbesReopen(t *testing.T) {
 	}
 }
 
+// Each probe is counted once, by what it decided, or not at all if something else had ended
+// its spell.
+func TestProbesAreCountedByWhatTheyDecided(t *testing.T) {
+	two, threshold, ramp := plain, plain, plain
+	two.HalfOpenProbes = 2
+	threshold.SlowCallThreshold = sec
+	ramp.SlowCallThreshold, ramp.Recovery = sec, breaker.RecoveryOver(1)
+	lose := func(r *rig) { r.clock.Add(2 * time.Minute) }
+	cases := map[string]struct {
+		settings                        breaker.Settings
+		do                              action
+		succeeded, failed, inconclusive uint64
+	}{
+		"none":                     {plain, all(), 0, 0, 0},
+		"one success of two":       {plain, ok(1), 1, 0, 0},
+		"two":                      {plain, ok(2), 2, 0, 0},
+		"a call after the close":   {plain, ok(3), 2, 0, 0},
+		"a failure":                {plain, fail(1), 0, 1, 0},
+		"a failure after success":  {plain, all(ok(1), fail(1)), 1, 1, 0},
+		"slow":                     {threshold, slow(1), 0, 1, 0},
+		"slow before a ramp":       {ramp, slow(2), 2, 0, 0},
+		"calls in a ramp":          {ramp, all(ok(2), func(r *rig) { r.clock.Add(14 * sec) }, refuse(1), ok(1)), 2, 0, 0},
+		"throttled":                {plain, calls(3, breaker.Throttled, 0), 0, 0, 3},
+		"released":                 {plain, all(start("a"), release("a")), 0, 0, 1},
+		"ten that decided nothing": {plain, calls(10, breaker.Canceled, 0), 0, 0, 10},
+		"under way":                {plain, start("a"), 0, 0, 0},
+		"expired, nobody calls":    {plain, all(start("a"), lose), 0, 0, 0},
+		"late, and not overtaken":  {plain, all(start("a"), lose, end("a", breaker.OK, 0)), 1, 0, 0},
+		"overtaken, and then late": {plain, all(start("a"), lose, ok(1), end("a", breaker.OK, 0)), 1, 0, 1},
+		"after another's failure":  {two, all(start("a"), fail(1), end("a", breaker.OK, 0)), 0, 1, 0},
+		"across a reset":           {plain, all(start("a"), reset, end("a", breaker.OK, 0)), 0, 0, 0},
+		"across an isolation":      {plain, all(start("a"), isolate, end("a", breaker.OK, 0)), 0, 0, 0},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t, c.settings)
+			all(fail(5), probeNow, c.do)(r)
+			got := r.Snapshot().Totals
+			require.Equal(t, []uint64{c.succeeded, c.failed, c.inconclusive},
+				[]uint64{got.ProbesSucceeded, got.ProbesFailed, got.ProbesInconclusive})
+		})
+	}
+}
+
 func TestSuccessStartsTheInconclusiveRowAnew(t *testing.T) {
 	s := plain
 	s.ProbeSuccesses = 3

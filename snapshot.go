@@ -113,8 +113,18 @@ type Totals struct {
 	// other verdicts, and those released. They are not among the admitted.
 	WouldRefuseOK, WouldRefuseTransient, WouldRefuseOther uint64
 
-	// Opens by cause. Every cause that opens has an entry.
+	// Transitions by cause, the silent ones too. Every cause has an entry.
+	Transitions map[Cause]uint64
+
+	// Opens are those of the transitions that opened the breaker. Every cause that
+	// opens has an entry.
 	Opens map[Cause]uint64
+
+	// ProbesSucceeded, ProbesFailed and ProbesInconclusive count the probes by what
+	// they decided. A slow one has failed, unless there is a ramp. Those that decided
+	// nothing are inconclusive: no evidence, released, or overtaken by the caller who
+	// got the slot. A probe that ends after its half-open spell is in none of them.
+	ProbesSucceeded, ProbesFailed, ProbesInconclusive uint64
 
 	// Recoveries are the closes by probes or by a ramp.
 	Recoveries uint64
@@ -197,9 +207,15 @@ func (b *Breaker) totalsLocked(now time.Duration) Totals {
 		Released:   v[released],
 		Slow:       b.tally.slow,
 		Stale:      b.tally.stale,
-		Opens:      make(map[Cause]uint64, len(trouble.opens)),
 		Recoveries: trouble.recoveries,
-		TimeIn:     make(map[State]time.Duration, states),
+
+		Transitions: make(map[Cause]uint64, causes),
+		Opens:       make(map[Cause]uint64, CauseRampFailed),
+		TimeIn:      make(map[State]time.Duration, states),
+
+		ProbesSucceeded:    trouble.probesSucceeded,
+		ProbesFailed:       trouble.moves[CauseProbeFailed] + trouble.moves[CauseSlowProbe],
+		ProbesInconclusive: trouble.probesInconclusive,
 	}
 	for _, n := range v {
 		t.Admitted += n
@@ -210,8 +226,11 @@ func (b *Breaker) totalsLocked(now time.Duration) Totals {
 			t.WouldRefuseOther += n
 		}
 	}
-	for cause := CauseConsecutiveFailures; cause <= CauseRampFailed; cause++ {
-		t.Opens[cause] = trouble.opens[cause]
+	for cause := CauseConsecutiveFailures; cause < causes; cause++ {
+		t.Transitions[cause] = trouble.moves[cause]
+		if cause <= CauseRampFailed {
+			t.Opens[cause] = trouble.moves[cause]
+		}
 	}
 	for state, d := range b.tally.timeIn {
 		t.TimeIn[State(state)] = d
@@ -294,12 +313,17 @@ func (t Totals) MarshalJSON() ([]byte, error) {
 		WouldOK    uint64            `json:"would_refuse_ok"`
 		WouldFail  uint64            `json:"would_refuse_transient"`
 		WouldOther uint64            `json:"would_refuse_other"`
+		Moves      map[Cause]uint64  `json:"transitions"`
 		Opens      map[Cause]uint64  `json:"opens"`
+		ProbesOK   uint64            `json:"probes_succeeded"`
+		ProbesFail uint64            `json:"probes_failed"`
+		ProbesNone uint64            `json:"probes_inconclusive"`
 		Recoveries uint64            `json:"recoveries"`
 		TimeIn     map[State]seconds `json:"seconds_in"`
 	}{
 		t.Admitted, t.Refused, t.OK, t.Slow, t.Transient, t.Throttled, t.Permanent, t.Canceled,
-		t.Released, t.Stale, t.WouldRefuseOK, t.WouldRefuseTransient, t.WouldRefuseOther, t.Opens, t.Recoveries, in,
+		t.Released, t.Stale, t.WouldRefuseOK, t.WouldRefuseTransient, t.WouldRefuseOther,
+		t.Transitions, t.Opens, t.ProbesSucceeded, t.ProbesFailed, t.ProbesInconclusive, t.Recoveries, in,
 	})
 }
 

@@ -157,6 +157,12 @@ func TestTotals(t *testing.T) {
 		breaker.CauseProbesInconclusive:  1,
 		breaker.CauseRampFailed:          1,
 	}, got.Opens)
+	moves := map[breaker.Cause]uint64{breaker.CauseSlowProbe: 0} // not to be had with a ramp
+	for _, transition := range r.History() {
+		moves[transition.Cause]++
+	}
+	require.Equal(t, moves, got.Transitions)
+	require.Equal(t, []uint64{2 + 2, 1, 10}, []uint64{got.ProbesSucceeded, got.ProbesFailed, got.ProbesInconclusive})
 	require.Equal(t, map[breaker.State]time.Duration{
 		breaker.Closed:     20 * sec,
 		breaker.Open:       10*sec + 10*sec + 10*sec + 1*sec + 1*sec + 1*sec,
@@ -205,15 +211,18 @@ func TestTimeInStates(t *testing.T) {
 }
 
 func TestSnapshotJSON(t *testing.T) {
-	noOpens := `{"consecutive-failures":0,"failure-ratio":0,"relative-failures":0,"slow-calls":0,
-		"probe-failed":0,"slow-probe":0,"probes-inconclusive":0,"ramp-failed":0}`
+	noOpens := `"failure-ratio":0,"relative-failures":0,"slow-calls":0,
+		"probe-failed":0,"slow-probe":0,"probes-inconclusive":0,"ramp-failed":0`
+	noMoves := noOpens + `,"break-elapsed":0,"probe-requested":0,"probes-succeeded":0,"ramp-completed":0,"isolated":0,"reset":0`
 
 	r := newRig(t, plain)
 	r.at(1500 * msec)
 	require.JSONEq(t, `{"name":"db","at":`+jsonOf(t, r.clock.Now())+`,"state":"closed","run":0,"run_needed":5,
 		"probes_in_flight":0,"consecutive_opens":0,"totals":{"admitted":0,"refused":0,"ok":0,"slow":0,
 		"transient":0,"throttled":0,"permanent":0,"canceled":0,"released":0,"stale":0,
-		"would_refuse_ok":0,"would_refuse_transient":0,"would_refuse_other":0,"opens":`+noOpens+`,"recoveries":0,
+		"would_refuse_ok":0,"would_refuse_transient":0,"would_refuse_other":0,
+		"transitions":{"consecutive-failures":0,`+noMoves+`},"opens":{"consecutive-failures":0,`+noOpens+`},
+		"probes_succeeded":0,"probes_failed":0,"probes_inconclusive":0,"recoveries":0,
 		"seconds_in":{"closed":1.5,"open":0,"half-open":0,"recovering":0,"isolated":0}}}`,
 		jsonOf(t, r.Snapshot()), "what is unknown is absent")
 
@@ -259,8 +268,8 @@ func TestSnapshotJSON(t *testing.T) {
 		"totals":{"admitted":209,"refused":1,"ok":200,"slow":2,"transient":9,"throttled":0,"permanent":0,
 		"canceled":0,"released":0,"stale":0,"recoveries":0,
 		"would_refuse_ok":0,"would_refuse_transient":0,"would_refuse_other":0,
-		"opens":{"consecutive-failures":1,"failure-ratio":0,"relative-failures":0,"slow-calls":0,
-		"probe-failed":0,"slow-probe":0,"probes-inconclusive":0,"ramp-failed":0},
+		"transitions":{"consecutive-failures":1,`+noMoves+`},"opens":{"consecutive-failures":1,`+noOpens+`},
+		"probes_succeeded":0,"probes_failed":0,"probes_inconclusive":0,
 		"seconds_in":{"closed":10,"open":0.5,"half-open":0,"recovering":0,"isolated":0}}}`, jsonOf(t, r.Snapshot()))
 
 	r.clock.Add(2 * sec)

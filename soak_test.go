@@ -71,14 +71,14 @@ type soakRun struct {
 
 	verdicts             [soakReleased + 1]uint64
 	refused, slow, stale uint64
-	opens                map[breaker.Cause]uint64
-	generation           uint64 // counts the opens
-	closed, ramps        uint64 // by probes; ramps begun, without those that failed
+	moves                map[breaker.Cause]uint64 // that the listener was told of
+	generation           uint64                   // counts the opens
+	closed, ramps        uint64                   // by probes; ramps begun, without those that failed
 	told                 uint64
 }
 
 func newSoakRun(t *testing.T, recovery breaker.Recovery) *soakRun {
-	run := &soakRun{t: t, mood: soakWell, opens: map[breaker.Cause]uint64{}}
+	run := &soakRun{t: t, mood: soakWell, moves: map[breaker.Cause]uint64{}}
 	run.traffic = newTraffic(breaker.Settings{
 		Name:              "soak",
 		SlowCallThreshold: soakSlow, // no call takes between this and three times normal
@@ -90,9 +90,9 @@ func newSoakRun(t *testing.T, recovery breaker.Recovery) *soakRun {
 
 func (run *soakRun) listen(_ context.Context, tr breaker.Transition) {
 	run.told++
+	run.moves[tr.Cause]++
 	switch {
 	case tr.To == breaker.Open:
-		run.opens[tr.Cause]++
 		run.generation++
 		if tr.From == breaker.Recovering {
 			run.ramps--
@@ -211,8 +211,14 @@ func (run *soakRun) check() {
 		Released:  run.verdicts[soakReleased],
 		Slow:      run.slow,
 		Stale:     run.stale,
-		Opens:     got.Opens,
-		TimeIn:    got.TimeIn,
+
+		Transitions:  got.Transitions,
+		Opens:        got.Opens,
+		ProbesFailed: run.moves[breaker.CauseProbeFailed] + run.moves[breaker.CauseSlowProbe],
+		TimeIn:       got.TimeIn,
+
+		ProbesSucceeded:    got.ProbesSucceeded, // below
+		ProbesInconclusive: got.ProbesInconclusive,
 	}
 	for _, n := range run.verdicts {
 		want.Admitted += n
@@ -223,9 +229,18 @@ func (run *soakRun) check() {
 	}
 	want.Recoveries = run.closed + silent
 	require.Equal(t, want, got, "after %v", run.elapsed())
-	for cause, n := range got.Opens {
-		require.Equal(t, run.opens[cause], n, "%v after %v", cause, run.elapsed())
+	run.moves[breaker.CauseRampCompleted] = silent
+	for cause, n := range got.Transitions {
+		require.Equal(t, run.moves[cause], n, "%v after %v", cause, run.elapsed())
 	}
+	for cause, n := range got.Opens {
+		require.Equal(t, run.moves[cause], n, "%v after %v", cause, run.elapsed())
+	}
+	// It takes two to succeed. One more may have, in each spell that went wrong later.
+	spells := 2 * run.moves[breaker.CauseProbesSucceeded]
+	require.GreaterOrEqual(t, got.ProbesSucceeded, spells, "after %v", run.elapsed())
+	require.LessOrEqual(t, got.ProbesSucceeded, spells+run.moves[breaker.CauseBreakElapsed], "after %v", run.elapsed())
+	require.GreaterOrEqual(t, got.ProbesInconclusive, 10*run.moves[breaker.CauseProbesInconclusive], "after %v", run.elapsed())
 	var elapsed time.Duration
 	for state, d := range got.TimeIn {
 		require.GreaterOrEqual(t, d, time.Duration(0), "%v after %v", state, run.elapsed())

@@ -67,8 +67,9 @@ func addsUp(t breaker.Totals) bool {
 // takes back what the look counted in the state of then.
 func grew(a, b breaker.Totals) bool {
 	grown := a.Admitted <= b.Admitted && a.Refused <= b.Refused && a.Stale <= b.Stale && a.Slow <= b.Slow && a.Recoveries <= b.Recoveries
-	for cause, n := range a.Opens {
-		grown = grown && n <= b.Opens[cause]
+	grown = grown && a.ProbesSucceeded <= b.ProbesSucceeded && a.ProbesFailed <= b.ProbesFailed && a.ProbesInconclusive <= b.ProbesInconclusive
+	for cause, n := range a.Transitions {
+		grown = grown && n <= b.Transitions[cause] && a.Opens[cause] <= b.Opens[cause]
 	}
 	var before, after time.Duration
 	for state := range a.TimeIn {

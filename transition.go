@@ -63,6 +63,8 @@ const (
 
 	// CauseReset: any state to Closed, by Reset. Silent.
 	CauseReset
+
+	causes = iota
 )
 
 var causeNames = []string{

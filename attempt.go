@@ -104,6 +104,12 @@ func (a *Attempt) Release() {
 	a.end(a.breaker.read(), released, 0, false)
 }
 
+// Probe reports whether the call was admitted as a probe: to find out, for a breaker that
+// is half-open, whether the dependency is back. It stays true if the probe loses its slot,
+// and is false once the attempt has ended, and for the zero Attempt. It is for logs and
+// traces; whoever makes the call should make it like any other.
+func (a *Attempt) Probe() bool { return a.probe != nil }
+
 // released is the verdict of an attempt without an outcome.
 const released Verdict = verdicts
 

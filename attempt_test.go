@@ -138,3 +138,44 @@ func TestLatencyOfACallIsMeasured(t *testing.T) {
 		require.Equal(t, 30720*time.Microsecond, d, name)
 	}
 }
+
+func TestProbeIsWhoWasAdmittedAsOne(t *testing.T) {
+	s := plain
+	s.HalfOpenProbes = 2
+	s.Recovery = breaker.RecoveryOver(1)
+	r := newRig(t, s)
+	probe := func(name string, want bool) action {
+		return func(r *rig) {
+			r.t.Helper()
+			require.Equal(r.t, want, r.attempts[name].Probe(), name)
+		}
+	}
+	r.run(
+		step{at: 0, do: all(start("closed"), probe("closed", false)), want: breaker.Closed},
+		step{at: 0, do: fail(5), want: breaker.Open},
+		step{at: 0, do: probe("closed", false), want: breaker.Open},
+		step{at: 15 * sec, do: all(start("first"), probe("first", true)), want: breaker.HalfOpen},
+		step{at: 15 * sec, do: all(start("second"), probe("second", true)), want: breaker.HalfOpen},
+		step{at: 31 * sec, do: all(start("takes over"), probe("takes over", true)), want: breaker.HalfOpen},
+		step{at: 31 * sec, do: probe("first", true), want: breaker.HalfOpen}, // and has lost its slot
+		step{at: 31 * sec, do: all(end("second", breaker.OK, 0), end("takes over", breaker.OK, 0)), want: breaker.Recovering},
+		step{at: 31 * sec, do: all(probe("second", false), probe("first", true)), want: breaker.Recovering},
+		step{at: 40 * sec, do: all(refuse(1), start("in the ramp"), probe("in the ramp", false)), want: breaker.Recovering},
+	)
+	refused := breaker.Attempt{}
+	require.False(t, refused.Probe())
+}
+
+func TestProbeOfADryRun(t *testing.T) {
+	s := plain
+	s.Shadow = true
+	r := newRig(t, s)
+	fail(5)(r)
+	start("aside")(r)
+	require.False(t, r.attempts["aside"].Probe())
+	r.at(15 * sec)
+	start("probe")(r)
+	start("beside it")(r)
+	require.True(t, r.attempts["probe"].Probe())
+	require.False(t, r.attempts["beside it"].Probe())
+}

@@ -1,4 +1,5 @@
-// Package breakerotel shows circuit breakers to OpenTelemetry: what they measure, as metrics.
+// Package breakerotel shows circuit breakers to OpenTelemetry: what they measure as metrics,
+// and what they did to a call as marks on its span.
 //
 // # Metrics
 //
@@ -45,6 +46,27 @@
 // Every breaker has its series from the first collection on, before its first call. They end
 // when the source no longer yields it.
 //
+// # Traces
+//
+// Three functions mark the span in a context. [Do] and [Call] are those of package breaker with
+// two of them built in, and the third is a listener:
+//
+//	b := breaker.MustNew(breaker.Settings{Name: "db", OnTransition: breakerotel.MarkTransition})
+//	err := breakerotel.Do(ctx, b, query)
+//
+// The marks are:
+//
+//   - [MarkRefusal]: attribute breaker.refused, event breaker.refusal. The call did not run. A
+//     span that failed without it failed because of what was called.
+//   - [MarkProbe]: attribute breaker.probe, event breaker.probe. The call tries out whether
+//     the dependency is back.
+//   - [MarkTransition]: attribute breaker.cause, event breaker.transition. The call changed
+//     the state of the breaker.
+//
+// The attributes are there to search for; the events tell which breaker it was, where a span
+// goes through several. No span is started, and no status is set: whether a refusal is an
+// error is for whoever owns the span to say, who may have had another answer.
+//
 // # Semantic conventions
 //
 // OpenTelemetry has no conventions for circuit breakers: release 1.44 of them does not
@@ -52,6 +74,9 @@
 // conventions' rules: counters in the plural and without "total", units in UCUM, durations in
 // seconds, and the state as the rules for state metrics have it, an up-down counter called
 // status with one series for each value of the attribute state.
+//
+// Span events are what the trace API of Go offers today. To have transitions as log records
+// instead, or besides, use package breakerslog and a bridge from log/slog to OpenTelemetry.
 //
 // # Concurrency
 //

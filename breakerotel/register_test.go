@@ -192,6 +192,17 @@ func TestNameThatIsNotUTF8(t *testing.T) {
 	series := register(t, list, nil).series(t)
 	require.Equal(t, []string{"a\uFFFD"}, named(series))
 	require.Equal(t, 1.0, series["breaker.dropped_breakers{breaker.reason=duplicate_name}"])
+
+	list[0].Isolate()
+	_, err := list[0].TryAdmit(bg)
+	span := traced(t, func(ctx context.Context) {
+		breakerotel.MarkRefusal(ctx, err)
+		breakerotel.MarkTransition(ctx, *list[0].Snapshot().Last)
+	})
+	require.Len(t, span.Events(), 2)
+	for _, event := range span.Events() {
+		require.Equal(t, "a\uFFFD", values(event.Attributes)["breaker.name"])
+	}
 }
 
 // A transition may go by a reading of the clock that was taken before the last collection.

@@ -45,7 +45,8 @@ const defaultMaximumBreakers = 100
 // into one [breaker.Registry].
 //
 // A breaker of a scope that has gone and come back under its old name counts from 0 again, as
-// after a restart of the process. Readers with cumulative temporality see that it was reset.
+// after a restart of the process. Readers with cumulative temporality see that it was reset;
+// with delta temporality the next delta may be negative.
 //
 // If the source panics, or the clock of a breaker, the collection reports an error with its
 // text, and the program lives on. Collections at the same time wait for each other.

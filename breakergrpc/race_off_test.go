@@ -1,0 +1,5 @@
+//go:build !race
+
+package breakergrpc_test
+
+const underRace = false

@@ -3,11 +3,13 @@ package breakergrpc_test
 import (
 	"context"
 	"errors"
+	"net"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/backoff"
 	"google.golang.org/grpc/codes"
 	pb "google.golang.org/grpc/interop/grpc_testing"
 	"google.golang.org/grpc/status"
@@ -222,6 +224,31 @@ func TestWaitForReady(t *testing.T) {
 	defer cancel()
 	require.Equal(t, codes.DeadlineExceeded, status.Code(call(through(t, to, b, grpc.WithDefaultCallOptions(grpc.WaitForReady(true))), ctx)))
 	require.Equal(t, oneOf(breaker.Transient), outcomesOf(b))
+}
+
+// While gRPC waits before it connects anew, a service that is back is not asked.
+func TestServiceThatIsBackUnnoticed(t *testing.T) {
+	to := serve(t, &service{})
+	b := newBreaker(t)
+	client := through(t, to, b, grpc.WithConnectParams(grpc.ConnectParams{
+		Backoff:           backoff.Config{BaseDelay: time.Hour, Multiplier: 1, MaxDelay: time.Hour},
+		MinConnectTimeout: time.Minute,
+	}))
+	to.Server.Stop()
+	require.Equal(t, codes.Unavailable, status.Code(call(client, bg)))
+	listener, err := net.Listen("tcp", to.Addr().String())
+	require.NoError(t, err)
+	again := grpc.NewServer()
+	pb.RegisterTestServiceServer(again, &service{})
+	served := make(chan error, 1)
+	go func() { served <- again.Serve(listener) }()
+	require.Equal(t, codes.Unavailable, status.Code(call(client, bg)))
+	require.Equal(t, outcomes{transient: 2}, outcomesOf(b))
+
+	fresh := newBreaker(t)
+	require.Equal(t, codes.Unimplemented, status.Code(call(through(t, to, fresh), bg)), "it is back")
+	again.Stop()
+	<-served
 }
 
 // The retries of a service config are one call.

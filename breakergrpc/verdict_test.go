@@ -244,3 +244,23 @@ func TestMessageTooLarge(t *testing.T) {
 		require.Equal(t, oneOf(breaker.Throttled), outcomesOf(b), name)
 	}
 }
+
+// What looks like trouble of the dependency, and is not. The docs say so.
+func TestWhatCannotBeToldApart(t *testing.T) {
+	to := serve(t, &service{unary: func(ctx context.Context, _ *pb.SimpleRequest) (*pb.SimpleResponse, error) {
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}})
+	for name, test := range map[string]struct {
+		dial grpc.DialOption
+		want codes.Code
+	}{
+		"a compressor that is missing":  {grpc.WithDefaultCallOptions(grpc.UseCompressor("missing")), codes.Internal},
+		"a timeout of a service config": {grpc.WithDefaultServiceConfig(`{"methodConfig": [{"name": [{}], "timeout": "0.01s"}]}`), codes.DeadlineExceeded},
+	} {
+		b := newBreaker(t)
+		learn(t, b, time.Hour)
+		require.Equal(t, test.want, status.Code(call(through(t, to, b, test.dial), bg)), name)
+		require.Equal(t, outcomes{ok: 20, transient: 1}, outcomesOf(b), name)
+	}
+}

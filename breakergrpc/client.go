@@ -142,9 +142,10 @@ func targetOf(cc *grpc.ClientConn) string {
 	return cc.Target()
 }
 
-// DialOptions returns what grpc.NewClient needs for both interceptors. They are chained,
-// after those of earlier options and before those of later ones. One that retries belongs
-// before them, so that each try is a call of its own; one that changes errors, after them.
+// DialOptions returns what grpc.NewClient needs for both interceptors. They are chained:
+// inside those of earlier options and outside those of later ones. What retries belongs
+// outside, so that each try is a call of its own. So does what makes another error of a
+// status, so that Classify sees the status.
 func (c *Client) DialOptions() []grpc.DialOption {
 	return []grpc.DialOption{
 		grpc.WithChainUnaryInterceptor(c.UnaryClientInterceptor()),

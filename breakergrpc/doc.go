@@ -7,7 +7,7 @@
 // target:
 //
 //	breakers := breakergrpc.NewClient(nil)
-//	conn, err := grpc.NewClient(target, breakers.DialOptions()...)
+//	conn, err := grpc.NewClient(target, append(breakers.DialOptions(), credentials)...)
 //
 //	user, err := users.NewUsersClient(conn).Find(ctx, request)
 //	var refusal *breaker.RejectedError
@@ -37,6 +37,6 @@
 // # Concurrency
 //
 // All of it is safe for concurrent use. The package starts no goroutine for a call or a
-// stream, and holds no lock while one is under way. A context that ends before its stream
-// does runs a short function of its own.
+// stream, and holds no lock while one is under way. Only a context that ends before its
+// stream does runs a short function in a goroutine of its own.
 package breakergrpc

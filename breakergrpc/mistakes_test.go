@@ -98,6 +98,26 @@ func TestListenerThatPanics(t *testing.T) {
 	require.Equal(t, outcomes{ok: 1, transient: 5}, outcomesOf(b))
 }
 
+// The panic that was there first is the one that goes up.
+func TestListenerThatPanicsAfterAPanicBelow(t *testing.T) {
+	quiet := true
+	b := onClock(t, newHandClock(), breaker.Settings{OnTransition: func(context.Context, breaker.Transition) {
+		if !quiet {
+			panic("listener")
+		}
+	}})
+	openUp(t, b)
+	b.ProbeNow()
+	for range 9 {
+		probe, err := b.TryAdmit(bg)
+		require.NoError(t, err)
+		probe.Release()
+	}
+	quiet = false // the tenth that decides nothing opens the breaker again
+	require.PanicsWithValue(t, "inside", func() { _ = invoke(one(b), bg, panics) })
+	require.Equal(t, breaker.Open, b.State())
+}
+
 func TestKeyThatPanics(t *testing.T) {
 	breakers := breakergrpc.NewClient(&breakergrpc.ClientOptions{Key: func(context.Context, *grpc.ClientConn, string) string { panic("key") }})
 	require.PanicsWithValue(t, "key", func() { _ = invoke(breakers, bg, answering(nil)) })

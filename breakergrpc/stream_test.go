@@ -223,6 +223,7 @@ func open(t testing.TB, breakers *breakergrpc.Client, ctx context.Context, desc 
 func TestStreamLatency(t *testing.T) {
 	clock := newHandClock()
 	var answers error
+	const opening = 5 * time.Millisecond
 	inner := &fake{
 		receive: func() error { clock.move(10 * time.Millisecond); return answers },
 		send:    func() error { clock.move(time.Millisecond); return nil },
@@ -247,15 +248,21 @@ func TestStreamLatency(t *testing.T) {
 		"a caller who thinks in the middle": {duplexes, steps{send, receive, wait, send, receive, end}, 11 * time.Millisecond},
 	} {
 		b := onClock(t, clock, breaker.Settings{SlowCalls: breaker.SlowCalls{MinimumSamples: 1, Window: 24 * time.Hour}})
-		stream := open(t, one(b), bg, test.desc, inner)
+		stream, err := one(b).StreamClientInterceptor()(bg, test.desc, nil, "/users.Users/Watch",
+			func(context.Context, *grpc.StreamDesc, *grpc.ClientConn, string, ...grpc.CallOption) (grpc.ClientStream, error) {
+				clock.move(opening)
+				return inner, nil
+			})
+		require.NoError(t, err)
 		for _, step := range test.steps {
 			step(stream)
 		}
 		require.Equal(t, oneOf(breaker.OK), outcomesOf(b), name)
 		normal, known := b.NormalLatency()
 		require.True(t, known, name)
-		require.GreaterOrEqual(t, normal, test.want, name)
-		require.LessOrEqual(t, normal, test.want+test.want/8, name)
+		want := opening + test.want
+		require.GreaterOrEqual(t, normal, want, name)
+		require.LessOrEqual(t, normal, want+want/8, name)
 	}
 }
 
@@ -368,6 +375,31 @@ func TestContextThatEndsLater(t *testing.T) {
 		synctest.Wait()
 		require.Equal(t, oneOf(breaker.OK), outcomesOf(b))
 	})
+}
+
+// watched counts who waits for its end.
+type watched struct {
+	context.Context
+	done    chan struct{}
+	watches int
+}
+
+func (w *watched) Done() <-chan struct{} { return w.done }
+
+func (w *watched) AfterFunc(func()) (stop func() bool) {
+	w.watches++
+	return func() bool { w.watches--; return true }
+}
+
+func TestEndedStreamLetsGoOfItsContext(t *testing.T) {
+	held := &watched{Context: bg, done: make(chan struct{})}
+	breakers := one(newBreaker(t))
+	for _, end := range []error{io.EOF, errBroken} {
+		stream := open(t, breakers, held, duplexes, &fake{receive: func() error { return end }})
+		require.Equal(t, 1, held.watches)
+		require.Equal(t, end, stream.RecvMsg(nil))
+		require.Zero(t, held.watches)
+	}
 }
 
 func TestAtFirstMessage(t *testing.T) {

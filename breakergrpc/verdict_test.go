@@ -219,13 +219,23 @@ func TestWhatCannotBeSent(t *testing.T) {
 	}
 }
 
+// Where it would not have got through anyway, that is the failure.
+func TestWhatCannotBeSentToNobody(t *testing.T) {
+	to := serve(t, &service{})
+	to.Server.Stop()
+	b := newBreaker(t)
+	_, err := through(t, to, b).UnaryCall(bg, &pb.SimpleRequest{ResponseStatus: &pb.EchoStatus{Message: "\xff"}})
+	require.Equal(t, codes.Unavailable, status.Code(err))
+	require.Equal(t, oneOf(breaker.Transient), outcomesOf(b))
+}
+
 // An Internal that the dependency sends stays a failure, whatever was sent.
 func TestInternalFromTheServer(t *testing.T) {
 	to := serve(t, &service{unary: func(context.Context, *pb.SimpleRequest) (*pb.SimpleResponse, error) {
 		return &pb.SimpleResponse{Username: "\xff"}, nil // which the server cannot marshal
 	}})
 	b := newBreaker(t)
-	ctx := metadata.NewOutgoingContext(bg, metadata.Pairs("tenant", "a", "tenant-bin", "\xff"))
+	ctx := metadata.NewOutgoingContext(bg, metadata.Pairs("az-09_.", " ~", "tenant-bin", "\xff"))
 	require.Equal(t, codes.Internal, status.Code(call(through(t, to, b), ctx)))
 	require.Equal(t, oneOf(breaker.Transient), outcomesOf(b))
 }

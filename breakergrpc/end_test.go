@@ -103,46 +103,42 @@ func TestConnectionClosedByTheCaller(t *testing.T) {
 // which it usually takes.
 func TestFairDeadline(t *testing.T) {
 	const normal = 40 * time.Millisecond
-	fail := func(err error) func(context.Context) error {
-		return func(ctx context.Context) error {
-			<-ctx.Done()
-			return err
-		}
-	}
 	deadline := status.Error(codes.DeadlineExceeded, "text")
 	always := func(error) breaker.Verdict { return breaker.Transient }
 	for name, test := range map[string]struct {
 		after    time.Duration // on the breaker's clock
-		call     func(context.Context) error
+		err      error
 		classify func(error) breaker.Verdict
 		want     breaker.Verdict
 	}{
-		"too soon":                       {normal / 2, fail(deadline), nil, breaker.Canceled},
-		"long enough":                    {2 * normal, fail(deadline), nil, breaker.Transient},
-		"too soon, and unavailable":      {normal / 2, fail(status.Error(codes.Unavailable, "text")), nil, breaker.Canceled},
-		"too soon, and an answer":        {normal / 2, fail(status.Error(codes.NotFound, "text")), nil, breaker.OK},
-		"too soon, by a classifier":      {normal / 2, fail(deadline), always, breaker.Canceled},
-		"long enough, by a classifier":   {2 * normal, fail(deadline), always, breaker.Transient},
-		"too soon, and a verdict":        {normal / 2, fail(breaker.WithVerdict(deadline, breaker.Transient)), nil, breaker.Transient},
-		"not the caller's own, but soon": {normal / 2, func(context.Context) error { return deadline }, nil, breaker.Transient},
+		"too soon":                     {normal / 2, deadline, nil, breaker.Canceled},
+		"long enough":                  {2 * normal, deadline, nil, breaker.Transient},
+		"too soon, and unavailable":    {normal / 2, status.Error(codes.Unavailable, "text"), nil, breaker.Canceled},
+		"too soon, and an answer":      {normal / 2, status.Error(codes.NotFound, "text"), nil, breaker.OK},
+		"too soon, by a classifier":    {normal / 2, deadline, always, breaker.Canceled},
+		"long enough, by a classifier": {2 * normal, deadline, always, breaker.Transient},
+		"too soon, and a verdict":      {normal / 2, breaker.WithVerdict(deadline, breaker.Transient), nil, breaker.Transient},
 	} {
-		clock := newHandClock()
-		b := onClock(t, clock, breaker.Settings{})
-		learn(t, b, normal)
-		ctx, cancel := context.WithTimeout(bg, time.Millisecond)
-		if name == "not the caller's own, but soon" {
-			ctx, cancel = context.WithTimeout(bg, time.Hour)
+		for _, callers := range []bool{true, false} {
+			clock := newHandClock()
+			b := onClock(t, clock, breaker.Settings{})
+			learn(t, b, normal)
+			ctx := newExpiring()
+			breakers := breakergrpc.NewClient(&breakergrpc.ClientOptions{Breaker: b, Classify: test.classify})
+			require.Equal(t, test.err, invoke(breakers, ctx, func(context.Context, string, any, any, *grpc.ClientConn, ...grpc.CallOption) error {
+				clock.move(test.after)
+				if callers {
+					ctx.expire()
+				}
+				return test.err
+			}), name)
+			want := oneOf(test.want)
+			if !callers && test.want == breaker.Canceled {
+				want = oneOf(breaker.Transient) // it was the service's own
+			}
+			want.ok += 20
+			require.Equal(t, want, outcomesOf(b), "%s, the caller's: %v", name, callers)
 		}
-		breakers := breakergrpc.NewClient(&breakergrpc.ClientOptions{Breaker: b, Classify: test.classify})
-		before := outcomesOf(b)
-		_ = invoke(breakers, ctx, func(ctx context.Context, _ string, _, _ any, _ *grpc.ClientConn, _ ...grpc.CallOption) error {
-			clock.move(test.after)
-			return test.call(ctx)
-		})
-		cancel()
-		want := oneOf(test.want)
-		want.ok += before.ok
-		require.Equal(t, want, outcomesOf(b), name)
 	}
 }
 
@@ -167,8 +163,10 @@ func TestFairDeadlineOverTheWire(t *testing.T) {
 		clock := newHandClock()
 		b := onClock(t, clock, breaker.Settings{})
 		learn(t, b, time.Second)
+		late := newExpiring()
 		to := serve(t, &service{
 			unary: func(ctx context.Context, _ *pb.SimpleRequest) (*pb.SimpleResponse, error) {
+				late.expire()
 				<-ctx.Done()
 				return nil, ctx.Err()
 			},
@@ -178,9 +176,7 @@ func TestFairDeadlineOverTheWire(t *testing.T) {
 			clock.move(test.after)
 			return err
 		}))
-		ctx, cancel := context.WithTimeout(bg, 100*time.Millisecond)
-		require.Equal(t, codes.DeadlineExceeded, status.Code(call(client, ctx)))
-		cancel()
+		require.Equal(t, codes.DeadlineExceeded, status.Code(call(client, late)))
 		want := oneOf(test.want)
 		want.ok = 20
 		require.Equal(t, want, outcomesOf(b))
@@ -220,9 +216,13 @@ func TestWaitForReady(t *testing.T) {
 	to := serve(t, &service{})
 	to.Server.Stop()
 	b := newBreaker(t)
-	ctx, cancel := context.WithTimeout(bg, 50*time.Millisecond)
-	defer cancel()
-	require.Equal(t, codes.DeadlineExceeded, status.Code(call(through(t, to, b, grpc.WithDefaultCallOptions(grpc.WaitForReady(true))), ctx)))
+	late := newExpiring()
+	client := through(t, to, b, grpc.WithDefaultCallOptions(grpc.WaitForReady(true)),
+		grpc.WithChainUnaryInterceptor(func(ctx context.Context, method string, request, reply any, cc *grpc.ClientConn, invoke grpc.UnaryInvoker, options ...grpc.CallOption) error {
+			go late.expire()
+			return invoke(ctx, method, request, reply, cc, options...)
+		}))
+	require.Equal(t, codes.DeadlineExceeded, status.Code(call(client, late)))
 	require.Equal(t, oneOf(breaker.Transient), outcomesOf(b))
 }
 

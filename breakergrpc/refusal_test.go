@@ -137,17 +137,22 @@ func TestRefusedCall(t *testing.T) {
 	}
 }
 
-// A pause without an end, but that of the context.
-type endless struct{ *handClock }
+// impatient is a clock on which a pause has no end, and a context ends instead.
+type impatient struct {
+	*handClock
+	leave func()
+}
 
-func (endless) After(time.Duration) <-chan time.Time { return nil }
+func (i impatient) After(time.Duration) <-chan time.Time {
+	i.leave()
+	return nil
+}
 
 func TestContextThatEndsThePause(t *testing.T) {
-	b, err := breaker.New(breaker.Settings{Clock: endless{newHandClock()}})
+	ctx := newExpiring()
+	b, err := breaker.New(breaker.Settings{Clock: impatient{newHandClock(), ctx.expire}})
 	require.NoError(t, err)
 	b.Isolate()
-	ctx, cancel := context.WithTimeout(bg, time.Millisecond)
-	defer cancel()
 	err = invoke(one(b), ctx, nil)
 	require.ErrorIs(t, err, breaker.ErrRejected)
 	require.ErrorIs(t, err, context.DeadlineExceeded)

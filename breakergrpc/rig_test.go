@@ -75,6 +75,26 @@ func one(b *breaker.Breaker) *breakergrpc.Client {
 	return breakergrpc.NewClient(&breakergrpc.ClientOptions{Breaker: b})
 }
 
+// expiring is a context whose deadline passes when a test says so.
+type expiring struct {
+	context.Context
+	done chan struct{}
+	once sync.Once
+}
+
+func newExpiring() *expiring { return &expiring{Context: bg, done: make(chan struct{})} }
+
+func (e *expiring) expire()               { e.once.Do(func() { close(e.done) }) }
+func (e *expiring) Done() <-chan struct{} { return e.done }
+func (e *expiring) Err() error {
+	select {
+	case <-e.done:
+		return context.DeadlineExceeded
+	default:
+		return nil
+	}
+}
+
 // service is the test service of gRPC's own interoperability tests. A method without a
 // function is not implemented.
 type service struct {

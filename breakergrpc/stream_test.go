@@ -162,14 +162,14 @@ func TestStreamsCutByTheCaller(t *testing.T) {
 			})
 		}
 		t.Run(kind+" by a deadline", func(t *testing.T) {
-			ctx, cancel := context.WithTimeout(bg, 100*time.Millisecond)
-			defer cancel()
+			late := newExpiring()
 			to := serve(t, streaming(func(ctx context.Context) error {
+				late.expire()
 				<-ctx.Done()
 				return ctx.Err()
 			}))
 			b := newBreaker(t)
-			require.Equal(t, codes.DeadlineExceeded, status.Code(run(ctx, through(t, to, b))))
+			require.Equal(t, codes.DeadlineExceeded, status.Code(run(late, through(t, to, b))))
 			comesTo(t, oneOf(breaker.Transient), b)
 		})
 	}

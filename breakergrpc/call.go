@@ -7,7 +7,6 @@ import (
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/connectivity"
 	"google.golang.org/grpc/status"
 
 	"github.com/normal-go/breaker"
@@ -16,7 +15,6 @@ import (
 // call is an admitted call, unary or a stream, until its attempt ends.
 type call struct {
 	ctx      context.Context
-	cc       *grpc.ClientConn
 	breaker  *breaker.Breaker
 	classify func(error) breaker.Verdict
 	watch    watch
@@ -25,7 +23,7 @@ type call struct {
 
 // begin asks the breaker. Its error is one that an interceptor may return.
 func (c *Client) begin(x *call, ctx context.Context, cc *grpc.ClientConn, method string) (err error) {
-	x.ctx, x.cc = ctx, cc
+	x.ctx = ctx
 	if x.breaker, err = c.breakerOf(ctx, cc, method); err != nil {
 		return &settingsError{err}
 	}
@@ -78,9 +76,8 @@ func (x *call) judge(err error, own bool, took time.Duration) breaker.Verdict {
 	}
 	end := callersEnd(x.ctx)
 	switch {
-	case end == context.Canceled, x.cc != nil && x.cc.GetState() == connectivity.Shutdown:
-		// What is cut off fails in many ways, of which few name the cause.
-		return breaker.Canceled
+	case end == context.Canceled:
+		return breaker.Canceled // whatever the error: what is cut off fails in many ways
 	case own:
 		return breaker.Permanent
 	}

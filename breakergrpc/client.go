@@ -59,8 +59,7 @@ type ClientOptions struct {
 // applies:
 //
 //  1. A verdict that the error carries, see [breaker.WithVerdict].
-//  2. Canceled, if the caller's context has been cancelled, or the connection was closed
-//     on this side.
+//  2. Canceled, if the caller's context has been cancelled.
 //  3. Permanent, if the code is Internal because of what the caller wanted to send: a
 //     message that cannot be marshalled, or metadata that cannot stand in a header.
 //  4. What [ClientOptions.Classify] says. A Transient after the caller's own deadline,

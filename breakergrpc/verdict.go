@@ -21,7 +21,7 @@ import (
 //   - ResourceExhausted is Throttled, and so is Unavailable with a readable RetryInfo,
 //     however long it says: a delay that is there, is valid and is not below zero. That is
 //     what a service answers whose own dependency is refused.
-//   - Canceled is Canceled.
+//   - Canceled is Canceled. gRPC says so too where this side closed the connection.
 //   - NotFound, AlreadyExists, FailedPrecondition, Aborted and OutOfRange are OK. A service
 //     that says so has looked, and how long that took is evidence. gRPC itself never makes
 //     these.

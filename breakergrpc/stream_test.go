@@ -296,6 +296,7 @@ func TestEndsOfAStream(t *testing.T) {
 		"under way":                        {duplexes, steps{header(nil), send(nil), receive(nil)}, nil, outcomes{}},
 		"the end":                          {duplexes, steps{receive(nil), receive(io.EOF)}, io.EOF, outcomes{ok: 1}},
 		"twice":                            {duplexes, steps{receive(io.EOF), receive(failed)}, failed, outcomes{ok: 1}},
+		"a failure, and an end after it":   {duplexes, steps{receive(failed), receive(io.EOF)}, io.EOF, outcomes{transient: 1}},
 		"the one answer":                   {uploads, steps{send(nil), receive(nil)}, nil, outcomes{ok: 1}},
 		"a failure":                        {duplexes, steps{receive(nil), receive(failed)}, failed, outcomes{transient: 1}},
 		"a failure, twice":                 {duplexes, steps{receive(failed), receive(failed), send(made)}, made, outcomes{transient: 1}},

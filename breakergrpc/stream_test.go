@@ -5,7 +5,6 @@ import (
 	"io"
 	"runtime"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -317,89 +316,6 @@ func TestEndsOfAStream(t *testing.T) {
 		}
 		require.Equal(t, test.last, last, name)
 		require.Equal(t, test.want, outcomesOf(b), name)
-	}
-}
-
-// A caller that leaves a stream unread and cancels its context gives a probe slot back.
-func TestAbandonedStreamGivesItsSlotBack(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		b := breaker.MustNew(breaker.Settings{})
-		openUp(t, b)
-		b.ProbeNow()
-		ctx, cancel := context.WithCancel(bg)
-		inner := &fake{receive: func() error { return nil }}
-		stream := open(t, one(b), ctx, duplexes, inner)
-		require.NoError(t, stream.RecvMsg(nil))
-		require.Equal(t, 1, b.Snapshot().ProbesInFlight)
-		_, err := b.TryAdmit(bg)
-		require.ErrorIs(t, err, breaker.ErrRejected)
-
-		cancel()
-		synctest.Wait()
-		require.Equal(t, 0, b.Snapshot().ProbesInFlight)
-		require.EqualValues(t, 1, b.Snapshot().Totals.Canceled)
-		probe, err := b.TryAdmit(bg)
-		require.NoError(t, err)
-		probe.Release()
-		require.NoError(t, stream.RecvMsg(nil), "the stream itself is not touched")
-		require.EqualValues(t, 1, b.Snapshot().Totals.Canceled)
-	})
-}
-
-// A deadline ends an unread stream as it would end a read one.
-func TestAbandonedStreamAndItsDeadline(t *testing.T) {
-	for _, test := range []struct {
-		deadline time.Duration
-		want     outcomes
-	}{{time.Second, outcomes{ok: 20, canceled: 1}}, {3 * time.Second, outcomes{ok: 20, transient: 1}}} {
-		synctest.Test(t, func(t *testing.T) {
-			b := breaker.MustNew(breaker.Settings{})
-			learn(t, b, 2*time.Second)
-			ctx, cancel := context.WithTimeout(bg, test.deadline)
-			defer cancel()
-			open(t, one(b), ctx, duplexes, &fake{})
-			time.Sleep(test.deadline)
-			synctest.Wait()
-			require.Equal(t, test.want, outcomesOf(b))
-		})
-	}
-}
-
-// A context that ends after its stream did is none of the breaker's business.
-func TestContextThatEndsLater(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		b := breaker.MustNew(breaker.Settings{})
-		ctx, cancel := context.WithCancel(bg)
-		stream := open(t, one(b), ctx, duplexes, &fake{receive: func() error { return io.EOF }})
-		require.Equal(t, io.EOF, stream.RecvMsg(nil))
-		cancel()
-		synctest.Wait()
-		require.Equal(t, oneOf(breaker.OK), outcomesOf(b))
-	})
-}
-
-// watched counts who waits for its end.
-type watched struct {
-	context.Context
-	done    chan struct{}
-	watches int
-}
-
-func (w *watched) Done() <-chan struct{} { return w.done }
-
-func (w *watched) AfterFunc(func()) (stop func() bool) {
-	w.watches++
-	return func() bool { w.watches--; return true }
-}
-
-func TestEndedStreamLetsGoOfItsContext(t *testing.T) {
-	held := &watched{Context: bg, done: make(chan struct{})}
-	breakers := one(newBreaker(t))
-	for _, end := range []error{io.EOF, errBroken} {
-		stream := open(t, breakers, held, duplexes, &fake{receive: func() error { return end }})
-		require.Equal(t, 1, held.watches)
-		require.Equal(t, end, stream.RecvMsg(nil))
-		require.Zero(t, held.watches)
 	}
 }
 

@@ -1,6 +1,8 @@
 package simulation
 
 import (
+	"context"
+	"fmt"
 	"time"
 
 	"github.com/normal-go/breaker"
@@ -47,7 +49,12 @@ type Call struct {
 // What happened has happened: a call that the breaker refuses would have ended as it did,
 // so the report says how much of what was refused had failed anyway. It cannot say what
 // callers would have done instead, nor how a dependency would have fared with less load.
-type Replay struct{}
+type Replay struct {
+	engine *engine
+	last   time.Duration
+	end    time.Duration
+	report *Report
+}
 
 // Validate reports every problem of r at once, as a [*ScenarioError], or nil.
 func (r Recording) Validate() error {
@@ -61,16 +68,88 @@ func NewReplay(r Recording) (*Replay, error) {
 	if err := r.Validate(); err != nil {
 		return nil, err
 	}
-	return &Replay{}, nil
+	start := r.Start
+	if start.IsZero() {
+		start = epoch
+	}
+	s := Scenario{Name: r.Name, Seed: r.Seed, Instances: 1, Settings: r.Settings, OnSecond: r.OnSecond}
+	return &Replay{engine: newEngine(context.Background(), s, start, false)}, nil
 }
 
 // Add offers the next call. Calls are to be added in the order of their Start. One that
-// begins before the one added last, or a negative number, or more than 31 days from the
-// start, is refused with an error that says so, and counts for nothing. Add panics after
-// Report.
-func (r *Replay) Add(c Call) error { panic("not yet") }
+// begins before the one added last, or before the start, or more than 31 days after it, is
+// refused with an error that says so, and counts for nothing; so is one of an unknown
+// verdict. A negative Latency counts as 0, and one of more than a day as a day. Add panics
+// after Report.
+func (r *Replay) Add(c Call) error {
+	if r.report != nil {
+		panic("simulation: Add after Report")
+	}
+	switch {
+	case c.Start < r.last:
+		return fmt.Errorf("simulation: a call must not begin before the one added last (%v), got %v", r.last, c.Start)
+	case c.Start > longest:
+		return fmt.Errorf("simulation: a call must begin within %v, got %v", longest, c.Start)
+	case c.Verdict > breaker.Canceled:
+		return fmt.Errorf("simulation: a call must have a verdict that is known, got %v", c.Verdict)
+	}
+	r.last = c.Start
+	c.Latency = min(max(c.Latency, 0), longestLatency)
+	r.end = max(r.end, c.Start+c.Latency)
+	r.engine.advance(c.Start)
+	r.engine.offerRecorded(c)
+	return nil
+}
 
 // Report ends the replay: calls under way are seen through to their end. Asked again, it
 // returns the same report. In it, Served are the calls of verdict OK and Permanent, which
-// had an answer, and Failed those of verdict Transient.
-func (r *Replay) Report() *Report { panic("not yet") }
+// had an answer, and Failed those of verdict Transient; Duration is until the last call
+// ended.
+func (r *Replay) Report() *Report {
+	if r.report == nil {
+		r.engine.scenario.Duration = r.end + 1
+		r.engine.finish(r.end + 1)
+		r.report = r.engine.book.report(r.engine)
+	}
+	return r.report
+}
+
+// offerRecorded begins a call that is known to its end.
+func (e *engine) offerRecorded(c Call) {
+	e.book.offered()
+	e.book.asked()
+	f := e.flights.take()
+	in := e.instances[0]
+	*f = flight{began: e.now, asked: e.now, verdict: c.Verdict, instance: in}
+	var err error
+	if f.attempt, err = in.breaker.TryAdmit(&f.ctx); err != nil {
+		e.book.refused()
+		e.end(f, endRefused, 0, recordedEnding(c.Verdict) == endServed)
+		return
+	}
+	if in.state == breaker.HalfOpen && !e.scenario.Settings.Shadow {
+		e.book.probe(e.now, in)
+	}
+	e.book.reached(e)
+	e.flights.push(e.now+c.Latency, f)
+}
+
+func (e *engine) landRecorded(f *flight) {
+	took := e.now - f.asked
+	f.attempt.Record(f.verdict, took)
+	how := recordedEnding(f.verdict)
+	e.book.settled(how)
+	e.end(f, how, took, false)
+}
+
+func recordedEnding(v breaker.Verdict) endKind {
+	switch v {
+	case breaker.Transient:
+		return endFailed
+	case breaker.Throttled:
+		return endThrottled
+	case breaker.Canceled:
+		return endCanceled
+	}
+	return endServed // OK, and Permanent, whose caller had an answer
+}

@@ -1,7 +1,6 @@
 package simulation
 
 import (
-	"context"
 	"time"
 
 	"github.com/normal-go/breaker"
@@ -210,13 +209,4 @@ type Second struct {
 	FailureRate   float64       `json:"failure_rate"`
 	SlowRate      float64       `json:"slow_rate"`
 	TripRatio     float64       `json:"trip_ratio"`
-}
-
-// Run runs a scenario to its end. Its error is a [*ScenarioError], or that of ctx, which
-// is looked at once every simulated second.
-func Run(ctx context.Context, s Scenario) (*Report, error) {
-	if err := s.Validate(); err != nil {
-		return nil, err
-	}
-	panic("not yet")
 }

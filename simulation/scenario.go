@@ -116,7 +116,7 @@ type Hump struct {
 // its caches are empty, its pools are not filled. It counts in steps of time, and has room
 // for a number of calls a step.
 //
-// Cold, with a room of r, calls take Full/r times as long. The calls of a step beyond r
+// It comes back with a room of 1. With a room of r, calls take Full/r times as long. The calls of a step beyond r
 // take longer still, in proportion, and those beyond 3r fail. A step with more than twice
 // the room's calls knocks it back by Loss, to no less than 1; any other warms it: by Gain
 // if it had calls, by IdleGain if not, to no more than Full.

@@ -42,6 +42,11 @@ const (
 	Latency Kind = "latency"
 )
 
+// Kinds returns all kinds of incidents, in the order in which they are listed above.
+func Kinds() []Kind {
+	return []Kind{Brownout, Outage, Hang, Failing, Flapping, Shards, Throttling, Capacity, Latency}
+}
+
 // Incident is something that happens to the dependency, from Start on, for Duration.
 //
 // Incidents in force at the same time add up. Their factors multiply. Which of the others

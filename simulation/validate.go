@@ -136,7 +136,7 @@ func (i Incident) validate(name string, p *problems) {
 		}
 	case Outage, Hang, Flapping, Throttling:
 	default:
-		p.add("%s.Kind must be one of %v, got %q", name, kinds, string(i.Kind))
+		p.add("%s.Kind must be one of %v, got %q", name, Kinds(), string(i.Kind))
 		return
 	}
 	unused := func(field string, written bool, by ...Kind) {
@@ -156,8 +156,6 @@ func (i Incident) validate(name string, p *problems) {
 		unused("Share", i.Share != 0)
 	}
 }
-
-var kinds = []Kind{Brownout, Outage, Hang, Failing, Flapping, Shards, Throttling, Capacity, Latency}
 
 // problems gathers what Validate finds. Its checks let a zero pass, which stands for the
 // default, where they do not say otherwise.

@@ -17,7 +17,7 @@ var day = flag.Duration("day", time.Minute, "how much of TestDay to run: 24h for
 // A day at 1,000 calls a second, with an outage and a brownout every other hour. All of it
 // takes a while, so by default it runs for a minute of its own time:
 //
-//	go test -count=1 -v -run '^TestDay$' -day=24h ./simulation
+//	go test -count=1 -v -run '^TestDay$' ./simulation -day=24h
 func TestDay(t *testing.T) {
 	s := simulation.Scenario{
 		Name:       "a day",

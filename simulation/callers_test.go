@@ -1,0 +1,145 @@
+package simulation_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/normal-go/breaker"
+	"github.com/normal-go/breaker/simulation"
+)
+
+// down is steady with the dependency down from the first call to the last.
+func down() simulation.Scenario { return steady(simulation.Incident{Kind: simulation.Outage}) }
+
+func TestRetriesMultiplyTheLoad(t *testing.T) {
+	s := down()
+	s.Callers.Retries = 3
+	require.EqualValues(t, 4, run(t, s).LoadMultiplier)
+	s.NoBreaker = false
+	require.Less(t, run(t, s).LoadMultiplier, 0.05, "a breaker stops them too")
+}
+
+func TestBackoffDoubles(t *testing.T) {
+	s := down()
+	s.Callers.Retries, s.Callers.Backoff = 3, 10*time.Millisecond
+	require.Equal(t, 4*time.Millisecond+(10+20+40)*time.Millisecond, run(t, s).Waited.Max)
+	s.Callers.Backoff = 0
+	require.Equal(t, 4*time.Millisecond, run(t, s).Waited.Max)
+}
+
+func TestNoRetryBeyondTheDeadline(t *testing.T) {
+	s := down()
+	s.Callers.Retries, s.Callers.Backoff, s.Callers.Deadline = 3, 10*time.Millisecond, 35*time.Millisecond
+	r := run(t, s)
+	require.EqualValues(t, 3, r.LoadMultiplier)
+	require.Equal(t, 33*time.Millisecond, r.Waited.Max)
+}
+
+func TestDeadline(t *testing.T) {
+	s := steady()
+	s.Callers.Deadline = 5 * time.Millisecond
+	r := run(t, s)
+	require.Equal(t, r.Calls.Offered, r.Calls.Failed)
+	require.Equal(t, 5*time.Millisecond, r.Waited.Max)
+}
+
+// A deadline that is shorter than the normal latency tells a breaker nothing, a timeout
+// inside the call does: so the breaker must have seen the one and not the other.
+func TestDeadlineIsTheCallersAndTimeoutIsNot(t *testing.T) {
+	s := steady(factor(simulation.Incident{Kind: simulation.Latency, Start: 10 * time.Second, Duration: 5 * time.Second}, 2))
+	s.NoBreaker = false
+	s.Callers = simulation.Callers{Deadline: 10*time.Millisecond + 1}
+	r := run(t, s)
+	require.EqualValues(t, 500, r.Calls.Failed)
+	require.Empty(t, r.Opens)
+	s.Callers = simulation.Callers{Timeout: 10*time.Millisecond + 1}
+	require.NotEmpty(t, run(t, s).Opens)
+}
+
+func TestCancellations(t *testing.T) {
+	s := steady(simulation.Incident{Kind: simulation.Hang, Start: 10 * time.Second})
+	s.NoBreaker = false
+	s.Callers.CancelShare, s.Callers.CancelAfter = 1, 3*time.Millisecond
+	r := run(t, s)
+	require.Equal(t, r.Calls.Offered, r.Calls.Canceled)
+	require.Equal(t, 3*time.Millisecond, r.Waited.Max)
+	require.Empty(t, r.Opens, "a caller who goes away says nothing")
+
+	s.Callers.CancelShare, s.Incidents = 0.3, nil
+	require.InDelta(t, 900, run(t, s).Calls.Canceled, 100)
+	s.Callers.CancelAfter = 0 // half of the median
+	require.InDelta(t, 900, run(t, s).Calls.Canceled, 100)
+	s.Callers.CancelAfter = 11 * time.Millisecond
+	require.Zero(t, run(t, s).Calls.Canceled, "they have their answer by then")
+}
+
+func TestRefusedCallersPause(t *testing.T) {
+	s := down()
+	s.NoBreaker = false
+	require.Equal(t, 100*time.Millisecond, run(t, s).Waited.Max)
+	s.Callers.Deadline = 70 * time.Millisecond
+	require.Equal(t, 70*time.Millisecond, run(t, s).Waited.Max, "the pause ends with the deadline")
+	s.Callers.NoPause = true
+	require.Equal(t, time.Millisecond, run(t, s).Waited.Max)
+}
+
+func TestRetriesOfRefusals(t *testing.T) {
+	s := down()
+	s.NoBreaker = false
+	s.Callers.Retries = 2
+	r := run(t, s)
+	require.Less(t, r.Attempts.Refused, 2*r.Calls.Offered)
+	s.Callers.RetryRefusals = true
+	r = run(t, s)
+	require.Equal(t, 3*r.Calls.Offered, r.Attempts.Asked)
+	require.Equal(t, 300*time.Millisecond, r.Waited.Max)
+}
+
+// What is refused is split by what the model would have answered, the same as what it
+// answers without a breaker.
+func TestRefusedAreSplitByWhatWouldHaveBeen(t *testing.T) {
+	s := steady(shareOf(incident(simulation.Failing), 0.7))
+	without := run(t, s)
+	s.NoBreaker = false
+	r := run(t, s)
+	require.Greater(t, r.Calls.RefusedServable, int64(100))
+	require.Greater(t, r.Calls.RefusedAnyway, int64(100))
+	require.Equal(t, without.Calls.Served, r.Calls.Served+r.Calls.RefusedServable)
+	require.Equal(t, without.Calls.Failed, r.Calls.Failed+r.Calls.RefusedAnyway)
+}
+
+// A setting changes what a breaker does, and not what happens to the calls.
+func TestSettingsMoveNoCall(t *testing.T) {
+	s := steady(shareOf(incident(simulation.Failing), 0.7))
+	s.NoBreaker, s.Instances = false, 3
+	s.Load.Poisson = true
+	one := run(t, s)
+	s.Settings = breaker.Settings{ConsecutiveFailures: 2, DisableAdaptive: true, BreakJitter: breaker.JitterFull}
+	other := run(t, s)
+	require.NotEqual(t, one.Calls.Refused, other.Calls.Refused)
+	require.Equal(t, one.Calls.Served+one.Calls.RefusedServable, other.Calls.Served+other.Calls.RefusedServable)
+	for i := range one.Timeline {
+		require.Equal(t, one.Timeline[i].Offered, other.Timeline[i].Offered)
+	}
+}
+
+func TestHump(t *testing.T) {
+	s := steady()
+	s.Dependency.Hump = simulation.Hump{Share: 0.4, Median: 50 * time.Millisecond, P99: 50 * time.Millisecond}
+	r := run(t, s)
+	requireLatency(t, tenMS, r.Latency.P50)
+	requireLatency(t, 50*time.Millisecond, r.Latency.P90)
+	s.Dependency.Hump.Share = 0.6
+	requireLatency(t, 50*time.Millisecond, run(t, s).Latency.P50)
+}
+
+func TestLatencyHasItsMedianAndP99(t *testing.T) {
+	s := steady()
+	s.Duration, s.Load.Rate = 100*time.Second, 1000
+	s.Dependency.P99 = 80 * time.Millisecond
+	r := run(t, s)
+	require.InEpsilon(t, 10*time.Millisecond, r.Latency.P50, 0.05)
+	require.InEpsilon(t, 80*time.Millisecond, r.Latency.P99, 0.06)
+}

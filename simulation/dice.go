@@ -72,7 +72,7 @@ func newQuantiles(median, p99 time.Duration) *quantiles {
 	const z99 = 2.3263478740408408 // of the standard normal
 	sigma := ln(float64(p99)/float64(median)) / z99
 	at := func(p float64) time.Duration {
-		const cut = 1.0 / (strata * strata)
+		const cut = 1.0 / (2 * strata * strata)
 		p = min(max(p, cut), 1-cut)
 		return time.Duration(min(float64(median)*exp(float64(sigma*normalQuantile(p))), float64(longestLatency)))
 	}

@@ -15,6 +15,7 @@ import (
 type engine struct {
 	scenario  Scenario // filled
 	ctx       context.Context
+	stopped   bool // ctx is done, and nothing that follows will be reported
 	clock     *clock
 	now       time.Duration
 	model     *model // nil in a replay
@@ -80,7 +81,7 @@ func Run(ctx context.Context, s Scenario) (*Report, error) {
 	s = s.filled()
 	e := newEngine(ctx, s, epoch, true)
 	offered, dice := newArrivals(s.Load, s.Duration, s.Seed), stream(s.Seed, streamLuck)
-	for e.ctx.Err() == nil {
+	for !e.stopped {
 		at, more := offered.next()
 		if !more {
 			break
@@ -89,8 +90,8 @@ func Run(ctx context.Context, s Scenario) (*Report, error) {
 		e.offer(luck(dice.Uint64()))
 	}
 	e.finish(s.Duration)
-	if err := ctx.Err(); err != nil {
-		return nil, err
+	if e.stopped {
+		return nil, ctx.Err()
 	}
 	return e.book.report(e), nil
 }
@@ -116,7 +117,7 @@ func (e *engine) next() {
 }
 
 func (e *engine) moveTo(at time.Duration) {
-	for at >= e.edge {
+	for at >= e.edge && !e.stopped {
 		e.now = e.edge
 		e.clock.moveTo(e.edge)
 		e.cross()
@@ -147,7 +148,7 @@ func (e *engine) setEdge() {
 // finish ends the run: no more calls come after end, and those under way are seen through
 // to theirs, in the last second.
 func (e *engine) finish(end time.Duration) {
-	for e.flights.before(end) && e.ctx.Err() == nil {
+	for e.flights.before(end) && !e.stopped {
 		e.next()
 	}
 	e.moveTo(end - 1)
@@ -155,7 +156,7 @@ func (e *engine) finish(end time.Duration) {
 	e.setEdge()
 	e.moveTo(end)
 	e.observe()
-	for len(e.flights.heap) > 0 && e.ctx.Err() == nil {
+	for len(e.flights.heap) > 0 && !e.stopped {
 		e.next()
 	}
 	e.book.endSecond(e)
@@ -165,6 +166,7 @@ func (e *engine) finish(end time.Duration) {
 func (e *engine) endSecond() {
 	e.observe()
 	e.book.endSecond(e)
+	e.stopped = e.ctx.Err() != nil
 }
 
 // observe looks at the breakers, for the second that is ending.

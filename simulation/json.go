@@ -43,7 +43,11 @@ func (s *Scenario) UnmarshalJSON(text []byte) error {
 		if errors.As(next.Validate(), &invalid) {
 			names := strings.NewReplacer(goAndJSONNames(into.Type())...)
 			for _, problem := range invalid.Problems {
-				p.add("%s", names.Replace(problem))
+				problem = names.Replace(problem)
+				if path, rule, ok := strings.Cut(problem, " must "); ok && !strings.Contains(path, " ") {
+					problem = path + ": must " + rule
+				}
+				p.add("%s", problem)
 			}
 		}
 	}
@@ -134,7 +138,7 @@ func (s jsonStyle) value(out *bytes.Buffer, from reflect.Value) error {
 		out.WriteByte(']')
 		return nil
 	case from.Type() == durationType && s == inSeconds:
-		out.WriteString(strconv.FormatFloat(time.Duration(from.Int()).Seconds(), 'f', -1, 64))
+		writeSeconds(out, time.Duration(from.Int()))
 		return nil
 	case from.Type() == durationType:
 		out.WriteString(strconv.Quote(time.Duration(from.Int()).String()))
@@ -146,6 +150,15 @@ func (s jsonStyle) value(out *bytes.Buffer, from reflect.Value) error {
 	text, err := json.Marshal(from.Interface())
 	out.Write(text)
 	return err
+}
+
+// writeSeconds writes all digits that there are, and no more.
+func writeSeconds(out *bytes.Buffer, d time.Duration) {
+	whole, rest := d/time.Second, d%time.Second
+	out.WriteString(strconv.FormatInt(int64(whole), 10))
+	if rest > 0 {
+		out.WriteString(strings.TrimRight(fmt.Sprintf(".%09d", int64(rest)), "0"))
+	}
 }
 
 func (s jsonStyle) object(out *bytes.Buffer, from reflect.Value) error {

@@ -67,7 +67,7 @@ type Scenario struct {
 // Dependency is what is called, when it is well.
 //
 // A call takes a time of its own, from a lognormal distribution: the long tail that
-// latencies have. It is cut off at the quantile of one in 2^24.
+// latencies have. It is cut off at the quantile of one in 2^25, and at a day.
 type Dependency struct {
 	// Median is what half of the calls take at most. Default 20 ms.
 	Median time.Duration `json:"median"`

@@ -90,6 +90,10 @@ func (r *Report) writeBreaker(w io.Writer) {
 func (r *Report) writeIncidents(w io.Writer) {
 	for _, o := range r.Incidents {
 		fmt.Fprintf(w, "\n%s\n", o.Incident)
+		if o.Start >= r.Duration {
+			fmt.Fprint(w, "  the run was over\n")
+			continue
+		}
 		switch {
 		case r.NoBreaker:
 		case o.Opened == 0:
@@ -107,25 +111,27 @@ func (r *Report) writeIncidents(w io.Writer) {
 		case o.FullServiceKnown:
 			fmt.Fprintf(w, "  full service %v after its end\n", shortly(o.FullService))
 		case o.Duration > 0:
-			fmt.Fprint(w, "  no full service after its end\n")
+			fmt.Fprint(w, "  no full service before the end of the run\n")
 		}
 	}
 }
 
-// String returns the incident in one line, such as "outage of 50 %, 2m0s to 3m0s".
+// String returns the incident in one line, such as "outage, 50 % of the calls, 2m0s to
+// 3m0s".
 func (i Incident) String() string {
+	i = i.filled()
 	var s strings.Builder
 	s.WriteString(string(i.Kind))
-	switch {
-	case i.Kind == Brownout || i.Kind == Latency:
-		fmt.Fprintf(&s, " of %s times", number(i.Factor))
-	case i.Kind == Capacity:
-		fmt.Fprintf(&s, " of %s a second", number(i.Rate))
-	case i.Kind == Flapping:
-		fmt.Fprintf(&s, " every %v", i.filled().Period)
+	switch i.Kind {
+	case Brownout, Latency:
+		fmt.Fprintf(&s, ", %s times as slow", number(i.Factor))
+	case Capacity:
+		fmt.Fprintf(&s, ", %s calls a second", number(i.Rate))
+	case Flapping:
+		fmt.Fprintf(&s, ", every %v", i.Period)
 	}
-	if share := i.filled().Share; share > 0 && share < 1 {
-		fmt.Fprintf(&s, " of %s %%", number(100*share))
+	if i.Share > 0 && i.Share < 1 {
+		fmt.Fprintf(&s, ", %s %% of the calls", number(100*i.Share))
 	}
 	if end, ends := i.end(); ends {
 		fmt.Fprintf(&s, ", %v to %v", i.Start, end)

@@ -158,8 +158,18 @@ func (b *book) ended(how endKind, waited time.Duration, servable bool) {
 func (b *book) transition(t breaker.Transition) {
 	b.transitionsInAll++
 	if len(b.transitions) < mostTransitions {
+		round(&t.FailureEvidence)
+		round(&t.SlowEvidence)
+		t.NormalFailureRate = rounded(t.NormalFailureRate)
 		b.transitions = append(b.transitions, t)
 	}
+}
+
+// round cuts off the digits in which machines may differ: the breaker weighs with the
+// logarithms of package math.
+func round(e *breaker.Evidence) {
+	e.Rate, e.TripPoint, e.Reference = rounded(e.Rate), rounded(e.TripPoint), rounded(e.Reference)
+	e.Surprise, e.Required = rounded(e.Surprise), rounded(e.Required)
 }
 
 // open takes note of an open, with the time of the last trouble.

@@ -193,15 +193,13 @@ func (e *engine) observe() {
 	switch s.State {
 	case breaker.Closed:
 	case breaker.Recovering:
-		second.AdmittedFraction = s.AdmittedFraction
+		second.AdmittedFraction = rounded(s.AdmittedFraction)
 	default:
 		second.AdmittedFraction = 0
 	}
-	second.SlowThreshold, second.NormalLatency, second.TripRatio = s.SlowThreshold, s.NormalLatency, s.TripRatio
-	if s.Calls > 0 {
-		second.FailureRate = float64(s.Failures) / float64(s.Calls)
-		second.SlowRate = float64(s.Slow) / float64(s.Calls)
-	}
+	second.SlowThreshold, second.NormalLatency, second.TripRatio = s.SlowThreshold, s.NormalLatency, rounded(s.TripRatio)
+	second.FailureRate = ratio(int64(s.Failures), int64(s.Calls))
+	second.SlowRate = ratio(int64(s.Slow), int64(s.Calls))
 }
 
 // turned takes note of a transition.

@@ -8,7 +8,8 @@ import (
 
 // Report is what a run comes to. It is a plain value.
 //
-// In JSON, names are in snake_case, durations are in seconds, and what is unknown is 0.
+// Shares are in [0, 1] and rounded to six digits after the point. In JSON, names are in
+// snake_case, durations are in seconds, and what is unknown is 0.
 type Report struct {
 	// Name, Seed, Duration, Instances and NoBreaker are the scenario's, with defaults
 	// filled in. Duration is how long calls were offered.
@@ -61,7 +62,8 @@ type Report struct {
 	Worst Second `json:"worst"`
 
 	// Transitions are the first 1,000 that Settings.OnTransition would be told of, of all
-	// instances, in the order of time. TransitionsInAll is how many there were.
+	// instances, in the order of time, with rates and evidence rounded to six digits after
+	// the point. TransitionsInAll is how many there were.
 	Transitions      []breaker.Transition `json:"transitions"`
 	TransitionsInAll int                  `json:"transitions_in_all"`
 

@@ -3,6 +3,7 @@ package simulation_test
 import (
 	"context"
 	"flag"
+	"fmt"
 	"testing"
 	"time"
 
@@ -36,7 +37,7 @@ func TestDay(t *testing.T) {
 	begun := time.Now()
 	report, err := simulation.Run(context.Background(), s)
 	require.NoError(t, err)
-	t.Logf("%v of a run in %v of real time\n%v", *day, time.Since(begun).Round(time.Millisecond), report)
+	show(fmt.Sprintf("%v, %d calls, in %v of real time\n", *day, report.Calls.Offered, time.Since(begun).Round(time.Second/10)))
 	requireConserved(t, report)
 	require.Len(t, report.Timeline, int(*day/time.Second))
 	expected := 1000 * day.Seconds()

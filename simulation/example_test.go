@@ -151,7 +151,7 @@ func ExampleScenario_fleet() {
 	}
 
 	// Output:
-	// none   288 probes in the worst second, shortest rest 15s
-	// full    25 probes in the worst second, shortest rest 179ms
-	// equal   33 probes in the worst second, shortest rest 7.575s
+	// none   226 probes in the worst second, shortest rest 15.001s
+	// full    24 probes in the worst second, shortest rest 147ms
+	// equal   35 probes in the worst second, shortest rest 7.577s
 }

@@ -245,6 +245,7 @@ func (b *book) report(e *engine) *Report {
 		Duration:         s.Duration,
 		Instances:        s.Instances,
 		NoBreaker:        s.NoBreaker,
+		Replayed:         e.model == nil,
 		Calls:            b.calls,
 		Attempts:         b.attempts,
 		LoadMultiplier:   ratio(b.attempts.Reached, b.calls.Offered),

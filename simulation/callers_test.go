@@ -129,7 +129,7 @@ func TestHump(t *testing.T) {
 	s := steady()
 	s.Dependency.Hump = simulation.Hump{Share: 0.4, Median: 50 * time.Millisecond, P99: 50 * time.Millisecond}
 	r := run(t, s)
-	requireLatency(t, tenMS, r.Latency.P50)
+	requireLatency(t, usual, r.Latency.P50)
 	requireLatency(t, 50*time.Millisecond, r.Latency.P90)
 	s.Dependency.Hump.Share = 0.6
 	requireLatency(t, 50*time.Millisecond, run(t, s).Latency.P50)

@@ -131,7 +131,7 @@ func randomScenario(dice *rand.Rand) simulation.Scenario {
 func TestNothingIsLost(t *testing.T) {
 	dice := rand.New(rand.NewPCG(1, 2))
 	var all simulation.Report
-	for i := range 200 {
+	for i := range 100 {
 		s := randomScenario(dice)
 		r, err := simulation.Run(context.Background(), s)
 		require.NoError(t, err, "scenario %d", i)

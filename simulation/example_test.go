@@ -137,21 +137,3 @@ func ExampleReplay() {
 	// 03:00:20 "db" closed -> open: consecutive-failures, 5 in a row, 5 of 205 failed, break 8.04s
 	// 255 refused, of which 194 had failed anyway
 }
-
-// The probes of a fleet, by the jitter of its breaks. Without any, all of its instances
-// probe in the same second.
-func ExampleScenario_fleet() {
-	for _, jitter := range []breaker.Jitter{breaker.JitterNone, breaker.JitterFull, breaker.JitterEqual} {
-		report, err := simulation.Run(context.Background(), fleet(jitter))
-		if err != nil {
-			log.Fatal(err)
-		}
-		p := report.Probes
-		fmt.Printf("%-5v  %3d probes in the worst second, shortest rest %v\n", jitter, p.WorstSecond, p.ShortestRest.Round(time.Millisecond))
-	}
-
-	// Output:
-	// none   226 probes in the worst second, shortest rest 15.001s
-	// full    24 probes in the worst second, shortest rest 147ms
-	// equal   35 probes in the worst second, shortest rest 7.577s
-}

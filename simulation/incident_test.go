@@ -69,7 +69,7 @@ func factor(i simulation.Incident, f float64) simulation.Incident {
 }
 
 const (
-	tenMS   = 10 * time.Millisecond
+	usual   = 10 * time.Millisecond
 	aBucket = 1.0 / 32 // what a latency may be reported above its value
 )
 
@@ -98,7 +98,7 @@ func TestIncidents(t *testing.T) {
 		name:      "brownout of a share",
 		incidents: []simulation.Incident{shareOf(factor(incident(simulation.Brownout), 10), 0.3)},
 		inside: func(t *testing.T, s simulation.Second) {
-			requireLatency(t, tenMS, s.LatencyP50)
+			requireLatency(t, usual, s.LatencyP50)
 			requireLatency(t, 100*time.Millisecond, s.LatencyP99)
 		},
 	}, {
@@ -132,7 +132,7 @@ func TestIncidents(t *testing.T) {
 			require.EqualValues(t, 1000, r.Calls.Failed)
 			require.EqualValues(t, 1000, r.Attempts.Dead)
 			require.Equal(t, 500*time.Millisecond, r.Waited.Max)
-			require.Equal(t, tenMS, r.Latency.Max)
+			require.Equal(t, usual, r.Latency.Max)
 		},
 	}, {
 		name:      "failing",
@@ -180,7 +180,7 @@ func TestIncidents(t *testing.T) {
 		incidents: []simulation.Incident{with(incident(simulation.Capacity), func(i *simulation.Incident) { i.Rate = 50 })},
 		inside: func(t *testing.T, s simulation.Second) {
 			require.InDelta(t, 500, s.Served, 60) // and what queued is served after it
-			requireLatency(t, time.Second+tenMS, s.LatencyP99)
+			requireLatency(t, time.Second+usual, s.LatencyP99)
 			require.InDelta(t, 450, s.Failed, 5) // the queue fills in the first second
 		},
 	}, {
@@ -200,8 +200,8 @@ func TestIncidents(t *testing.T) {
 	}, {
 		name:      "latency",
 		incidents: []simulation.Incident{{Kind: simulation.Latency, Start: 10 * time.Second, Factor: 2}},
-		inside:    func(t *testing.T, s simulation.Second) { requireLatency(t, 2*tenMS, s.LatencyP50) },
-		after:     func(t *testing.T, s simulation.Second) { requireLatency(t, 2*tenMS, s.LatencyP50) },
+		inside:    func(t *testing.T, s simulation.Second) { requireLatency(t, 2*usual, s.LatencyP50) },
+		after:     func(t *testing.T, s simulation.Second) { requireLatency(t, 2*usual, s.LatencyP50) },
 	}, {
 		name:      "cold after an outage",
 		change:    func(s *simulation.Scenario) { s.Dependency.Warming.Full = 20 },
@@ -225,7 +225,7 @@ func TestIncidents(t *testing.T) {
 				return
 			}
 			require.Equal(t, 600, after.Served)
-			requireLatency(t, tenMS, after.LatencyP99)
+			requireLatency(t, usual, after.LatencyP99)
 		})
 	}
 }

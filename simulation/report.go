@@ -12,12 +12,14 @@ import (
 // snake_case, durations are in seconds, and what is unknown is 0.
 type Report struct {
 	// Name, Seed, Duration, Instances and NoBreaker are the scenario's, with defaults
-	// filled in. Duration is how long calls were offered.
+	// filled in. Duration is how long calls were offered. Replayed marks the report of a
+	// [Replay], which knows nothing of incidents.
 	Name      string        `json:"name"`
 	Seed      uint64        `json:"seed"`
 	Duration  time.Duration `json:"duration"`
 	Instances int           `json:"instances"`
 	NoBreaker bool          `json:"no_breaker"`
+	Replayed  bool          `json:"replayed"`
 
 	// Calls are counted once, by how they ended for their caller.
 	Calls Calls `json:"calls"`
@@ -45,7 +47,7 @@ type Report struct {
 	// FalseTrips are the opens that no trouble explains: at the time, and for Grace before
 	// it, no incident was in force but harmless ones, and the dependency was warm and
 	// turned no call away for lack of room. FalseTripsADay is the same for each 24 hours
-	// and instance. A [Replay] does not know of troubles, and leaves both 0.
+	// and instance. Both are 0 if Replayed.
 	FalseTrips     int     `json:"false_trips"`
 	FalseTripsADay float64 `json:"false_trips_a_day"`
 

@@ -43,6 +43,9 @@ func (r *Report) writeTitle(w io.Writer) {
 	if r.NoBreaker {
 		fmt.Fprint(w, ", no breaker")
 	}
+	if r.Replayed {
+		fmt.Fprint(w, ", replayed")
+	}
 	fmt.Fprintf(w, ", seed %d\n\n", r.Seed)
 }
 
@@ -59,7 +62,11 @@ func (r *Report) writeCalls(w io.Writer) {
 	line("  refused", c.Refused, c.Offered, "")
 	line("    would have failed", c.RefusedAnyway, c.Offered, "")
 	line("    would have been served", c.RefusedServable, c.Offered, "")
-	line("attempts", a.Reached, c.Offered, fmt.Sprintf("that reached the dependency; %d failed, %d met it dead", a.Failed, a.Dead))
+	reached := fmt.Sprintf("that reached the dependency; %d failed", a.Failed)
+	if !r.Replayed {
+		reached += fmt.Sprintf(", %d met it dead", a.Dead)
+	}
+	line("attempts", a.Reached, c.Offered, reached)
 	fmt.Fprintf(w, "latency\t%v\t%v\tp50 and p99 of the served; longest %v\n", shortly(r.Latency.P50), shortly(r.Latency.P99), shortly(r.Latency.Max))
 	if s := r.Worst; s != (Second{}) {
 		fmt.Fprintf(w, "worst second\t%d\tof %d\twere not served, at %v\n",
@@ -77,7 +84,9 @@ func (r *Report) writeBreaker(w io.Writer) {
 		causes = append(causes, fmt.Sprintf("%v %d", o.Cause, o.Count))
 	}
 	fmt.Fprintf(w, "opens\t%d\t\t%s\n", opens, strings.Join(causes, ", "))
-	fmt.Fprintf(w, "false trips\t%d\t\t%s a day and instance\n", r.FalseTrips, number(r.FalseTripsADay))
+	if !r.Replayed {
+		fmt.Fprintf(w, "false trips\t%d\t\t%s a day and instance\n", r.FalseTrips, number(r.FalseTripsADay))
+	}
 	p := &r.Probes
 	if p.Count == 0 {
 		fmt.Fprintf(w, "probes\t0\t\t\n")

@@ -156,3 +156,23 @@ func TestIncidentsEnd(t *testing.T) {
 	require.True(t, on)
 	require.Equal(t, furthest, until)
 }
+
+func TestWarmthByTheStep(t *testing.T) {
+	for _, test := range []struct {
+		room  float64
+		calls int
+		want  float64
+	}{
+		{5, 0, 5.05}, {5, 1, 5.2}, {5, 10, 5.2}, {5, 11, 4}, {5.9, 11, 4.9}, {1.5, 3, 1}, {1, 2, 1.2}, {1, 3, 1},
+		{19.9, 5, 20}, {19.99, 0, 20}, {20, 0, 20}, {20, 41, 19},
+	} {
+		w := warmth{Warming: Scenario{Dependency: Dependency{Warming: Warming{Full: 20}}}.filled().Dependency.Warming, room: test.room}
+		for range test.calls {
+			w.take(99*time.Millisecond, 1, true)
+		}
+		w.take(99*time.Millisecond, 1, false)
+		require.Equal(t, test.room < 20, w.cold(99*time.Millisecond))
+		w.catchUp(100 * time.Millisecond)
+		require.InDelta(t, test.want, w.room, 1e-12, "%d calls with a room of %v", test.calls, test.room)
+	}
+}

@@ -57,7 +57,6 @@ const fullServiceShare = 0.9
 func newBook(s *Scenario) *book {
 	b := &book{
 		onSecond:   s.OnSecond,
-		lastProbe:  -1,
 		wellServed: fullServiceShare * (1 - s.Dependency.FailureRate),
 	}
 	for _, incident := range s.Incidents {
@@ -99,16 +98,11 @@ func (b *book) probe(now time.Duration, in *instance) {
 	if b.second.Probes > p.WorstSecond {
 		p.WorstSecond, p.WorstSecondAt = b.second.Probes, b.second.Start
 	}
-	if in.resting {
-		in.resting = false
-		if rest := now - in.opened; p.ShortestRest == 0 || rest < p.ShortestRest {
-			p.ShortestRest = rest
-		}
+	if rest := now - in.opened; p.Count == 1 || rest < p.ShortestRest {
+		p.ShortestRest = rest
 	}
-	if b.lastProbe >= 0 {
-		if gap := now - b.lastProbe; p.Count == 2 || gap < p.ShortestGap {
-			p.ShortestGap = gap
-		}
+	if gap := now - b.lastProbe; p.Count == 2 || p.Count > 2 && gap < p.ShortestGap {
+		p.ShortestGap = gap
 	}
 	b.lastProbe = now
 }

@@ -33,8 +33,7 @@ type instance struct {
 	breaker *breaker.Breaker // nil without one
 	state   breaker.State    // as of the newest transition that is told
 
-	opened  time.Duration
-	resting bool // no probe since it opened
+	opened time.Duration // the newest time
 }
 
 func newEngine(ctx context.Context, s Scenario, epoch time.Time, withModel bool) *engine {
@@ -209,7 +208,7 @@ func (e *engine) turned(in *instance, t breaker.Transition) {
 	if t.To != breaker.Open {
 		return
 	}
-	in.opened, in.resting = e.now, true
+	in.opened = e.now
 	trouble := noTrouble
 	if e.model != nil {
 		trouble = e.model.troubleAt(e.now)

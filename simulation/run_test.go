@@ -99,7 +99,11 @@ func TestFullServiceWaitsForTheBreak(t *testing.T) {
 	s := steady(simulation.Incident{Kind: simulation.Outage, Start: 10 * time.Second, Duration: 25 * time.Second})
 	s.NoBreaker, s.Duration = false, 2*time.Minute
 	s.Settings = breaker.Settings{BreakDuration: 10 * time.Second, BreakJitter: breaker.JitterNone}
-	o := run(t, s).Incidents[0]
+	r := run(t, s)
+	require.EqualValues(t, 3000, r.Calls.Refused, "10.05 to 20.04 s and 20.06 to 40.05 s; what ends at an instant has ended for what begins at it")
+	require.Equal(t, 10*time.Second+9*time.Millisecond, r.Probes.ShortestRest)
+	require.Equal(t, usual, r.Probes.ShortestGap)
+	o := r.Incidents[0]
 	require.Equal(t, 1, o.Opened)
 	require.Equal(t, 41*time.Millisecond, o.FirstTrip, "the fifth call, and the millisecond in which it fails")
 	require.True(t, o.FullServiceKnown)
@@ -116,4 +120,63 @@ func TestGraceAfterATrouble(t *testing.T) {
 	require.Zero(t, run(t, s).FalseTrips, "20 s after the brownout is still within the 30 s of grace")
 	s.Grace = 10 * time.Second
 	require.Positive(t, run(t, s).FalseTrips)
+}
+
+// The first probe that succeeds is served, and nothing is refused in its second; but the
+// breaker is still half-open.
+func TestFullServiceWaitsForTheClose(t *testing.T) {
+	s := steady(simulation.Incident{Kind: simulation.Outage, Start: 10 * time.Second, Duration: 30 * time.Second})
+	s.NoBreaker, s.Duration, s.Load.Rate = false, time.Minute, 1
+	s.Settings = breaker.Settings{BreakDuration: 10 * time.Second, BreakJitter: breaker.JitterNone}
+	r := run(t, s)
+	require.Equal(t, simulation.Second{Start: 46 * time.Second, Offered: 1, Served: 1, Asked: 1, Reached: 1, Probes: 1, State: breaker.HalfOpen, HalfOpen: 1},
+		probeSecond(r.Timeline[46]))
+	require.Equal(t, 8*time.Second, r.Incidents[0].FullService)
+}
+
+// probeSecond is a second without what the breaker measures.
+func probeSecond(s simulation.Second) simulation.Second {
+	s.LatencyP50, s.LatencyP99, s.SlowThreshold, s.NormalLatency = 0, 0, 0, 0
+	s.FailureRate, s.SlowRate, s.TripRatio = 0, 0, 0
+	return s
+}
+
+// A dependency that is cold, or has no room, is in trouble without an incident.
+func TestTroubleThatIsNoIncident(t *testing.T) {
+	cold := warming(breaker.Recovery{})
+	cold.Grace = 1
+	r := run(t, cold)
+	require.Len(t, r.Opens, 2)
+	require.Zero(t, r.FalseTrips, "it probed a dependency that was cold")
+
+	overrun := steady()
+	overrun.NoBreaker, overrun.Grace = false, 10*time.Millisecond
+	overrun.Load.Every = time.Second
+	overrun.Dependency.Warming.Full = 1
+	r = run(t, overrun)
+	require.Equal(t, breaker.CauseConsecutiveFailures, r.Transitions[0].Cause)
+	require.Zero(t, r.FalseTrips, "it had no room for a batch")
+
+	crowded := steady()
+	crowded.NoBreaker, crowded.Grace = false, 5*time.Second
+	crowded.Dependency.Capacity = 10
+	r = run(t, crowded)
+	require.NotEmpty(t, r.Opens)
+	require.Zero(t, r.FalseTrips, "it shed calls")
+}
+
+func TestWorstSecondIsTheFirstOfEquals(t *testing.T) {
+	r := run(t, steady(incident(simulation.Outage)))
+	require.Equal(t, 10*time.Second, r.Worst.Start)
+	require.Equal(t, 100, r.Worst.Failed)
+	require.Zero(t, run(t, steady()).Worst)
+}
+
+func TestNoRetryAfterTheDeadlineOfAnInstantCall(t *testing.T) {
+	s := steady()
+	s.Instant = true
+	s.Callers.Deadline, s.Callers.Retries = 5*time.Millisecond, 3
+	r := run(t, s)
+	require.EqualValues(t, 1, r.LoadMultiplier)
+	require.Equal(t, 5*time.Millisecond, r.Waited.Max)
 }

@@ -2,6 +2,7 @@ package simulation_test
 
 import (
 	"context"
+	"encoding/json"
 	"math/rand/v2"
 	"testing"
 	"time"
@@ -136,6 +137,11 @@ func TestNothingIsLost(t *testing.T) {
 		r, err := simulation.Run(context.Background(), s)
 		require.NoError(t, err, "scenario %d", i)
 		requireConserved(t, r)
+		text, err := json.Marshal(s)
+		require.NoError(t, err)
+		var read simulation.Scenario
+		require.NoError(t, json.Unmarshal(text, &read), "%s", text)
+		require.Equal(t, s, read)
 		all.Calls.Served += r.Calls.Served
 		all.Calls.Failed += r.Calls.Failed
 		all.Calls.Throttled += r.Calls.Throttled

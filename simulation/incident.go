@@ -53,7 +53,8 @@ func Kinds() []Kind {
 // meets a call is looked at in this order, the first that does deciding: Hang, Outage and
 // Flapping, Shards, Throttling, Capacity, Warming, Failing. So an outage comes before a
 // queue, and what is turned away is no load; a brownout leaves a part of the capacity, see
-// [Dependency.Capacity]; and two incidents that fail a half each fail three quarters.
+// [Dependency.Capacity]; and two incidents that fail a half each fail three quarters, but
+// for Shards, of which the largest share holds.
 type Incident struct {
 	// Kind of the incident.
 	Kind Kind `json:"kind"`

@@ -164,6 +164,10 @@ func TestIncidents(t *testing.T) {
 			require.Equal(t, 1000+3*s.Failed, s.Reached)
 		},
 	}, {
+		name:      "of several shards, the largest share holds",
+		incidents: []simulation.Incident{shareOf(incident(simulation.Shards), 0.3), shareOf(incident(simulation.Shards), 0.1)},
+		inside:    func(t *testing.T, s simulation.Second) { require.InDelta(t, 300, s.Failed, 60) },
+	}, {
 		name:      "failing is mostly not",
 		change:    func(s *simulation.Scenario) { s.Callers.Retries = 3 },
 		incidents: []simulation.Incident{shareOf(incident(simulation.Failing), 0.1)},

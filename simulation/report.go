@@ -119,10 +119,10 @@ type Outcome struct {
 
 	// FullService is how long it took from its end to full service; 0 unless
 	// FullServiceKnown. That is the end of the first whole second after the incident in
-	// which calls ended, none was refused, no breaker was other than closed at its end, and
-	// the calls served were at least nine tenths of those not canceled that would be if the
-	// dependency were well. It is unknown for an incident that lasts to the end of the run,
-	// and if it did not come before the end.
+	// which calls ended, none was refused, every breaker was closed at its end, and of the
+	// calls that were not canceled, at least nine tenths were served of what is when the
+	// dependency is well: 1 - FailureRate. It is unknown for an incident that lasts to the
+	// end of the run, and if it did not come before the end.
 	FullService      time.Duration `json:"full_service"`
 	FullServiceKnown bool          `json:"full_service_known"`
 
@@ -136,7 +136,8 @@ type Opens struct {
 	Count int           `json:"count"`
 }
 
-// Probes are the attempts that breakers let through while half-open.
+// Probes are the attempts that breakers let through while half-open; of a shadow breaker,
+// which lets everything through, none.
 type Probes struct {
 	// Count of all probes, and WorstSecond that of the second with most of them, which
 	// WorstSecondAt begins; both 0 without probes.

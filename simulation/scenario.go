@@ -12,7 +12,8 @@ import (
 // one field without which there is nothing to see. It is plain data: copy it, change the
 // copy, run both.
 //
-// In JSON, names are in snake_case and durations are text, such as "90s".
+// No duration may be above 31 days. In JSON, names are in snake_case and durations are
+// text, such as "90s".
 type Scenario struct {
 	// Name appears in the report. Default the empty name.
 	Name string `json:"name"`
@@ -21,7 +22,7 @@ type Scenario struct {
 	Seed uint64 `json:"seed"`
 
 	// Duration is for how long calls are offered. Those under way at its end are seen
-	// through to theirs. At most 31 days. Default 10 min.
+	// through to theirs. Default 10 min.
 	Duration time.Duration `json:"duration"`
 
 	// Instances is how many callers' processes there are, each with a breaker of its own,
@@ -43,7 +44,9 @@ type Scenario struct {
 	Incidents []Incident `json:"incidents"`
 
 	// Settings of the breakers. Clock and Random must be left out: the run has its own.
-	// With several instances, a slash and the number of the instance follow the name.
+	// Classify is asked about [ErrFailed] and the like, and OnTransition is told, in the
+	// goroutine of Run. With several instances, a slash and the number of the instance
+	// follow the name.
 	Settings breaker.Settings `json:"settings"`
 
 	// NoBreaker runs without any breaker: what there is to compare with. Settings are then
@@ -153,7 +156,8 @@ type Callers struct {
 	// RetryRefusals retries a refusal as well, after its pause. Default false.
 	RetryRefusals bool `json:"retry_refusals"`
 
-	// Backoff is the wait before the first retry. It doubles with each. Default 0: none.
+	// Backoff is the wait before the first retry. It doubles with each, up to a minute, or
+	// itself if that is longer. Default 0: none.
 	Backoff time.Duration `json:"backoff"`
 
 	// CancelShare is the share of the callers that go away CancelAfter they began, unless

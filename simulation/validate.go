@@ -26,9 +26,6 @@ const (
 func (s Scenario) Validate() error {
 	var p problems
 	p.duration("Duration", s.Duration)
-	if s.Duration > longest {
-		p.add("Duration must be at most %v, got %v", longest, s.Duration)
-	}
 	p.between("Instances", s.Instances, mostInstances)
 	s.Load.validate(&p)
 	s.Callers.validate(&p)
@@ -118,9 +115,6 @@ func (d Dependency) validate(p *problems) {
 func (i Incident) validate(name string, p *problems) {
 	p.duration(name+".Start", i.Start)
 	p.duration(name+".Duration", i.Duration)
-	if i.Start >= 0 && i.Duration > longest || i.Start > longest {
-		p.add("%s must begin and end within %v, got a Start of %v and a Duration of %v", name, longest, i.Start, i.Duration)
-	}
 	p.share(name+".Share", i.Share)
 	p.duration(name+".Period", i.Period)
 	switch i.Kind {
@@ -189,12 +183,17 @@ func (p *problems) duration(field string, d time.Duration) {
 	if d < 0 {
 		p.add("%s must not be negative, got %v", field, d)
 	}
+	if d > longest { // and no sum of a few overflows
+		p.add("%s must be at most %v, got %v", field, longest, d)
+	}
 }
 
 func (p *problems) positive(field string, d time.Duration) {
 	if d <= 0 {
 		p.add("%s must be above 0, got %v", field, d)
+		return
 	}
+	p.duration(field, d)
 }
 
 func (p *problems) latency(field string, median, p99 time.Duration) {

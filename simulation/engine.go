@@ -158,7 +158,9 @@ func (e *engine) finish(end time.Duration) {
 	for len(e.flights.heap) > 0 && !e.stopped {
 		e.next()
 	}
-	e.book.endSecond(e)
+	if !e.stopped {
+		e.book.endSecond(e)
+	}
 }
 
 // endSecond writes a second down, and begins the next.

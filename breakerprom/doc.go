@@ -1,0 +1,2 @@
+// Package breakerprom shows circuit breakers to Prometheus.
+package breakerprom

@@ -113,7 +113,8 @@ func scrape(t *testing.T, url string) map[string]string {
 	series := map[string]string{}
 	for line := range strings.Lines(body) {
 		if name, value, ok := strings.Cut(strings.TrimSpace(line), "} "); ok && !strings.HasPrefix(line, "#") {
-			require.NotContains(t, series, name+"}")
+			_, twice := series[name+"}"]
+			require.False(t, twice, line)
 			series[name+"}"] = value
 		}
 	}

@@ -1,0 +1,29 @@
+// Prometheus' own tools and parser look at what breakerprom ships beside its collector. It
+// is a module of its own, so that who requires breakerprom gets no Prometheus server.
+package rulestest_test
+
+import (
+	"os/exec"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+const (
+	rules     = "../rules.yml"
+	dashboard = "../dashboard.json"
+)
+
+// promtool runs Prometheus' tool of that name, without the service discoveries, which would
+// be half of its build.
+func promtool(t *testing.T, arguments ...string) {
+	t.Helper()
+	command := append([]string{"run", "-tags=remove_all_sd", "github.com/prometheus/prometheus/cmd/promtool"}, arguments...)
+	out, err := exec.CommandContext(t.Context(), "go", command...).CombinedOutput()
+	require.NoError(t, err, "promtool %v:\n%s", arguments, out)
+}
+
+func TestRules(t *testing.T) {
+	promtool(t, "check", "rules", "--lint=all", "--lint-fatal", rules)
+	promtool(t, "test", "rules", "../rules_test.yml")
+}

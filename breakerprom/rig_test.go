@@ -28,7 +28,7 @@ type handClock struct {
 }
 
 func newHandClock() *handClock {
-	return &handClock{now: time.Date(2026, 3, 2, 3, 4, 5, 0, time.UTC)}
+	return &handClock{now: time.Date(2026, 3, 2, 3, 4, 5, 250_000_000, time.UTC)}
 }
 
 func (c *handClock) Now() time.Time {

@@ -108,7 +108,7 @@ func exposed(t *testing.T) map[string]map[string][]string {
 	for series := range scrapedRun(t).values {
 		found, err := queries.ParseMetric(series)
 		require.NoError(t, err)
-		name := found.Get(labels.MetricName)
+		name := found.Get(model.MetricNameLabel)
 		if metrics[name] == nil {
 			metrics[name] = map[string][]string{}
 		}

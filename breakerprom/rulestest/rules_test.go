@@ -3,6 +3,7 @@
 package rulestest_test
 
 import (
+	"os"
 	"os/exec"
 	"testing"
 
@@ -19,7 +20,9 @@ const (
 func promtool(t *testing.T, arguments ...string) {
 	t.Helper()
 	command := append([]string{"run", "-tags=remove_all_sd", "github.com/prometheus/prometheus/cmd/promtool"}, arguments...)
-	out, err := exec.CommandContext(t.Context(), "go", command...).CombinedOutput()
+	cmd := exec.CommandContext(t.Context(), "go", command...)
+	cmd.Env = append(os.Environ(), "GOWORK=off") // the version that this module requires
+	out, err := cmd.CombinedOutput()
 	require.NoError(t, err, "promtool %v:\n%s", arguments, out)
 }
 

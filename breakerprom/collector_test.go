@@ -5,12 +5,14 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"github.com/stretchr/testify/require"
 
 	"github.com/normal-go/breaker"
@@ -241,4 +243,21 @@ func TestOneSnapshotAScrape(t *testing.T) {
 	_, err := r.Gather()
 	require.NoError(t, err)
 	require.Equal(t, 2, clock.reads-before)
+}
+
+// Prometheus asks for the format that it likes best.
+func TestFormats(t *testing.T) {
+	handler := promhttp.HandlerFor(registry(t, busy(t, newHandClock()), nil), promhttp.HandlerOpts{EnableOpenMetrics: true})
+	for accept, want := range map[string]string{
+		"application/openmetrics-text;version=1.0.0": "# EOF\n",
+		"text/plain;version=0.0.4":                   `breaker_would_refuse_calls_total{breaker="db",verdict="transient"} 0` + "\n",
+	} {
+		request := httptest.NewRequest(http.MethodGet, "/metrics", nil)
+		request.Header.Set("Accept", accept)
+		answer := httptest.NewRecorder()
+		handler.ServeHTTP(answer, request)
+		require.Equal(t, http.StatusOK, answer.Code)
+		require.True(t, strings.HasSuffix(answer.Body.String(), want), accept)
+		require.Contains(t, answer.Body.String(), `breaker_calls_total{breaker="db",verdict="ok"} 201`, accept)
+	}
 }

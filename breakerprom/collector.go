@@ -23,7 +23,8 @@ type Options struct {
 const defaultMaximumBreakers = 200
 
 // Collector is a [prometheus.Collector] of the breakers of a source. Build it with
-// [NewCollector]; a zero one panics. It is safe for concurrent use, and must not be copied.
+// [NewCollector]; the scrape of a zero one fails. It is safe for concurrent use, and must not
+// be copied.
 type Collector struct {
 	source  breaker.Source
 	maximum int

@@ -69,14 +69,21 @@ func sorted(labels string, separator string) []string {
 	return slices.Sorted(slices.Values(strings.Split(labels, separator)))
 }
 
-const page = "../docs/integrations.md"
+// page returns what the documentation says of Prometheus.
+func page(t *testing.T) string {
+	t.Helper()
+	text, err := os.ReadFile("../docs/integrations.md")
+	require.NoError(t, err)
+	_, after, found := strings.Cut(string(text), "\n## Prometheus\n")
+	require.True(t, found)
+	section, _, _ := strings.Cut(after, "\n## ")
+	return section
+}
 
 func TestPageHasEveryMetric(t *testing.T) {
-	text, err := os.ReadFile(page)
-	require.NoError(t, err)
 	listed := map[string]documented{}
 	row := regexp.MustCompile("(?m)^\\| `(breaker_[a-z_]+)` \\| (\\w+) \\| `([a-z`, ]+)` \\| (.+) \\|$")
-	for _, m := range row.FindAllStringSubmatch(string(text), -1) {
+	for _, m := range row.FindAllStringSubmatch(page(t), -1) {
 		require.NotContains(t, listed, m[1])
 		listed[m[1]] = documented{m[2], m[4], sorted(m[3], "`, `")}
 	}
@@ -99,14 +106,12 @@ func TestPackageDocHasEveryMetric(t *testing.T) {
 
 // The page names the values that each label can have, and no others.
 func TestPageHasEveryValueOfALabel(t *testing.T) {
-	text, err := os.ReadFile(page)
-	require.NoError(t, err)
 	_, values := described(t)
 	delete(values, "breaker")
 	row := regexp.MustCompile("(?m)^\\| ((?:`[a-z]+`(?:, )?)+) \\| (.+) \\|$")
 	code := regexp.MustCompile("`([a-z_-]+)`")
 	listed := map[string]map[string]bool{}
-	for _, m := range row.FindAllStringSubmatch(string(text), -1) {
+	for _, m := range row.FindAllStringSubmatch(page(t), -1) {
 		for _, label := range code.FindAllStringSubmatch(m[1], -1) {
 			listed[label[1]] = map[string]bool{}
 			for _, value := range code.FindAllStringSubmatch(m[2], -1) {
@@ -123,12 +128,10 @@ func TestPageHasEveryValueOfALabel(t *testing.T) {
 
 // Whatever is documented as an alert is one, and the other way round.
 func TestPageHasEveryAlert(t *testing.T) {
-	text, err := os.ReadFile(page)
-	require.NoError(t, err)
 	rules, err := os.ReadFile("rules.yml")
 	require.NoError(t, err)
 	listed, defined := map[string]string{}, map[string]string{}
-	for _, m := range regexp.MustCompile("(?m)^\\| `(Breakers?[A-Z]\\w+)` \\| .+ \\| (\\w+) \\|$").FindAllStringSubmatch(string(text), -1) {
+	for _, m := range regexp.MustCompile("(?m)^\\| `(Breakers?[A-Z]\\w+)` \\| .+ \\| (\\w+) \\|$").FindAllStringSubmatch(page(t), -1) {
 		listed[m[1]] = m[2]
 	}
 	for _, m := range regexp.MustCompile(`(?s)- alert: (\w+)\n.*?severity: (\w+)\n`).FindAllStringSubmatch(string(rules), -1) {

@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"testing"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
 
 	"github.com/normal-go/breaker"
@@ -32,4 +33,11 @@ func TestPanicWhileReading(t *testing.T) {
 
 	list = list[:1]
 	require.Len(t, shown(scrape(t, url)), 1, "it goes on when the mistake is gone")
+}
+
+func TestZeroCollector(t *testing.T) {
+	r := prometheus.NewPedanticRegistry()
+	require.NoError(t, r.Register(new(breakerprom.Collector)))
+	_, err := r.Gather()
+	require.ErrorContains(t, err, "breakerprom: reading the breakers:")
 }

@@ -1,6 +1,6 @@
 // Prometheus' own tools and parser look at what breakerprom ships beside its collector. It
 // is a module of its own, so that who requires breakerprom gets no Prometheus server.
-package rulestest_test
+package rules_test
 
 import (
 	"os"
@@ -11,8 +11,8 @@ import (
 )
 
 const (
-	rules     = "../rules.yml"
-	dashboard = "../dashboard.json"
+	rules     = "../../breakerprom/rules.yml"
+	dashboard = "../../breakerprom/dashboard.json"
 )
 
 // promtool runs Prometheus' tool of that name, without the service discoveries, which would
@@ -28,5 +28,5 @@ func promtool(t *testing.T, arguments ...string) {
 
 func TestRules(t *testing.T) {
 	promtool(t, "check", "rules", "--lint=all", "--lint-fatal", rules)
-	promtool(t, "test", "rules", "../rules_test.yml")
+	promtool(t, "test", "rules", "../../breakerprom/rules_test.yml")
 }

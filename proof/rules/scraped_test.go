@@ -1,4 +1,4 @@
-package rulestest_test
+package rules_test
 
 import (
 	"context"

@@ -1,4 +1,4 @@
-module github.com/normal-go/breaker/breakerprom/rulestest
+module github.com/normal-go/breaker/proof/rules
 
 go 1.25.0
 
@@ -213,4 +213,4 @@ require (
 
 replace github.com/normal-go/breaker => ../../
 
-replace github.com/normal-go/breaker/breakerprom => ../
+replace github.com/normal-go/breaker/breakerprom => ../../breakerprom

@@ -1,0 +1,17 @@
+module github.com/normal-go/breaker/breakersql
+
+go 1.25
+
+require (
+	github.com/benbjohnson/clock v1.3.5
+	github.com/normal-go/breaker v0.0.0
+	github.com/stretchr/testify v1.11.1
+)
+
+require (
+	github.com/davecgh/go-spew v1.1.1 // indirect
+	github.com/pmezard/go-difflib v1.0.0 // indirect
+	gopkg.in/yaml.v3 v3.0.1 // indirect
+)
+
+replace github.com/normal-go/breaker => ../

@@ -144,7 +144,7 @@ func runQuery(ctx context.Context, c *conn, fn func() (driver.Rows, error)) (dri
 	if err != nil {
 		return nil, err
 	}
-	return &rows{inner, x}, nil
+	return (&rows{inner, x}).asDriverHas(), nil
 }
 
 func (c *conn) PrepareContext(ctx context.Context, query string) (driver.Stmt, error) {

@@ -235,3 +235,6 @@ func deadline(t *testing.T, d time.Duration) context.Context {
 	t.Cleanup(cancel)
 	return ctx
 }
+
+// connection is something that no other driver has.
+func (c *fakeConn) connection() int { return c.id }

@@ -84,7 +84,7 @@ func (x *call) succeed() { x.attempt.DoneAfter(nil, x.latency) }
 func (x *call) fail(err error) {
 	took := x.now().Sub(x.start)
 	switch ended := x.ctx.Err(); {
-	case ended == context.Canceled:
+	case ended == context.Canceled: // of which drivers tell in many ways
 		x.attempt.Record(breaker.Canceled, took)
 		return
 	case ended != nil:

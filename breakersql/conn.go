@@ -16,7 +16,7 @@ type conn struct {
 	guard *guard
 
 	rested   bool  // it was in the pool, and no call has used it since
-	declined *call // by the driver, to go on in the prepare that follows
+	declined *call // by the driver, to go on in the prepare that database/sql makes next
 	inTx     bool
 	spoilt   bool // it must not go back to the pool
 }
@@ -101,7 +101,6 @@ func (q queryer) QueryContext(ctx context.Context, query string, args []driver.N
 
 // begin begins a call, if the breaker admits it or the transaction that it is part of.
 func (c *conn) begin(ctx context.Context) (*call, error) {
-	c.forgetDeclined()
 	x := newCall(ctx, c.guard, c)
 	x.rested, c.rested = c.rested, false
 	if c.inTx {
@@ -109,15 +108,6 @@ func (c *conn) begin(ctx context.Context) (*call, error) {
 		return x, nil
 	}
 	return x, x.admit()
-}
-
-// forgetDeclined ends a call that the driver declined and no prepare has followed, which
-// database/sql never leaves so.
-func (c *conn) forgetDeclined() {
-	if c.declined != nil {
-		c.declined.attempt.Release()
-		c.declined = nil
-	}
 }
 
 // run makes a call that is over when the driver returns.
@@ -219,10 +209,7 @@ func (c *conn) CheckNamedValue(v *driver.NamedValue) error {
 	return driver.ErrSkip
 }
 
-func (c *conn) Close() error {
-	c.forgetDeclined()
-	return c.inner.Close()
-}
+func (c *conn) Close() error { return c.inner.Close() }
 
 // Prepare and Begin are part of driver.Conn. database/sql calls those with a context.
 

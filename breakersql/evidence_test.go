@@ -152,6 +152,13 @@ func TestTheCallersContext(t *testing.T) {
 			require.Equal(t, outcomes{canceled: 1}, n, "%s: %v", name, err)
 		}
 	}
+
+	// Whatever the cause, and whatever a classifier would say.
+	g := newGuarded(t, breaker.Settings{Classify: func(error) breaker.Verdict { return breaker.Transient }})
+	g.warm(t)
+	ctx, cancel := context.WithCancelCause(bg)
+	g.when("exec", func() error { cancel(io.EOF); return errAnswer })
+	require.Equal(t, outcomes{canceled: 1}, g.during(func() { require.Error(t, asking["exec"](ctx, g.db)) }))
 }
 
 // After a deadline, what a driver says is a timeout, unless the server said what it is.

@@ -152,6 +152,17 @@ func TestRollbackIsNoEvidence(t *testing.T) {
 	}
 }
 
+func TestAfterATransaction(t *testing.T) {
+	for _, end := range []func(*sql.Tx) error{(*sql.Tx).Commit, (*sql.Tx).Rollback} {
+		g := newGuarded(t, breaker.Settings{})
+		tx, err := g.db.Begin()
+		require.NoError(t, err)
+		require.NoError(t, end(tx))
+		g.b.Isolate()
+		requireRefusal(t, asking["exec"](bg, g.db), breaker.Isolated, "the same connection")
+	}
+}
+
 // A transaction that a probe began goes on while other callers have the slot.
 func TestATransactionBehindAProbe(t *testing.T) {
 	g := newGuarded(t, breaker.Settings{})

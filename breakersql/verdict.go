@@ -53,12 +53,12 @@ func Classify(err error) breaker.Verdict {
 	if errors.As(err, &answer) {
 		return stateVerdict(answer.SQLState())
 	}
-	var network net.Error
-	for _, lost := range []error{driver.ErrBadConn, io.EOF, io.ErrUnexpectedEOF, net.ErrClosed} {
+	for _, lost := range []error{driver.ErrBadConn, io.EOF, io.ErrUnexpectedEOF} {
 		if errors.Is(err, lost) {
 			return breaker.Transient
 		}
 	}
+	var network net.Error
 	if errors.As(err, &network) {
 		return breaker.Transient
 	}

@@ -7,7 +7,8 @@ import (
 )
 
 // What database/sql does where a driver is without the call that takes a context. A driver
-// behind the breaker is to see the same.
+// behind the breaker is to see the same. That the context has not ended yet is looked at
+// before the breaker is asked.
 
 var (
 	errNamed     = errors.New("sql: driver does not support the use of Named Parameters")
@@ -25,17 +26,6 @@ func unnamed(args []driver.NamedValue) ([]driver.Value, error) {
 		values[i] = arg.Value
 	}
 	return values, nil
-}
-
-// old makes a call that takes no context, unless that has ended.
-func old[T any](ctx context.Context, fn func() (T, error)) func() (T, error) {
-	return func() (T, error) {
-		if err := ctx.Err(); err != nil {
-			var none T
-			return none, err
-		}
-		return fn()
-	}
 }
 
 func hasExec(c driver.Conn) bool {
@@ -60,10 +50,10 @@ func connExec(ctx context.Context, c driver.Conn, query string, args []driver.Na
 		return func() (driver.Result, error) { return c.ExecContext(ctx, query, args) }, nil
 	}
 	values, err := unnamed(args)
-	return old(ctx, func() (driver.Result, error) {
+	return func() (driver.Result, error) {
 		//lint:ignore SA1019 drivers still have it
 		return c.(driver.Execer).Exec(query, values)
-	}), err
+	}, err
 }
 
 func connQuery(ctx context.Context, c driver.Conn, query string, args []driver.NamedValue) (func() (driver.Rows, error), error) {
@@ -71,10 +61,10 @@ func connQuery(ctx context.Context, c driver.Conn, query string, args []driver.N
 		return func() (driver.Rows, error) { return c.QueryContext(ctx, query, args) }, nil
 	}
 	values, err := unnamed(args)
-	return old(ctx, func() (driver.Rows, error) {
+	return func() (driver.Rows, error) {
 		//lint:ignore SA1019 drivers still have it
 		return c.(driver.Queryer).Query(query, values)
-	}), err
+	}, err
 }
 
 func stmtExec(ctx context.Context, s driver.Stmt, args []driver.NamedValue) (func() (driver.Result, error), error) {
@@ -82,10 +72,10 @@ func stmtExec(ctx context.Context, s driver.Stmt, args []driver.NamedValue) (fun
 		return func() (driver.Result, error) { return s.ExecContext(ctx, args) }, nil
 	}
 	values, err := unnamed(args)
-	return old(ctx, func() (driver.Result, error) {
+	return func() (driver.Result, error) {
 		//lint:ignore SA1019 drivers still have it
 		return s.Exec(values)
-	}), err
+	}, err
 }
 
 func stmtQuery(ctx context.Context, s driver.Stmt, args []driver.NamedValue) (func() (driver.Rows, error), error) {
@@ -93,10 +83,10 @@ func stmtQuery(ctx context.Context, s driver.Stmt, args []driver.NamedValue) (fu
 		return func() (driver.Rows, error) { return s.QueryContext(ctx, args) }, nil
 	}
 	values, err := unnamed(args)
-	return old(ctx, func() (driver.Rows, error) {
+	return func() (driver.Rows, error) {
 		//lint:ignore SA1019 drivers still have it
 		return s.Query(values)
-	}), err
+	}, err
 }
 
 // prepare prepares a statement. One that comes after the context has ended is closed.

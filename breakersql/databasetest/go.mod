@@ -5,6 +5,7 @@ go 1.25.0
 require (
 	github.com/benbjohnson/clock v1.3.5
 	github.com/jackc/pgx/v5 v5.12.0
+	github.com/normal-go/breaker v0.0.0
 	github.com/normal-go/breaker/breakersql v0.0.0
 	github.com/stretchr/testify v1.11.1
 	modernc.org/sqlite v1.59.0
@@ -20,7 +21,6 @@ require (
 	github.com/kr/text v0.2.0 // indirect
 	github.com/mattn/go-isatty v0.0.24 // indirect
 	github.com/ncruces/go-strftime v1.0.0 // indirect
-	github.com/normal-go/breaker v0.0.0 // indirect
 	github.com/pmezard/go-difflib v1.0.0 // indirect
 	github.com/remyoudompheng/bigfft v0.0.0-20230129092748-24d4a6f8daec // indirect
 	github.com/rogpeppe/go-internal v1.16.0 // indirect

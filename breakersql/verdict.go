@@ -25,7 +25,9 @@ import (
 //     42), or its values (22), a constraint holds (23), another transaction was faster
 //     (40, 55), or the password is not right (28).
 //   - [driver.ErrBadConn], the end of a stream, and every [net.Error], which all timeouts,
-//     context.DeadlineExceeded and errors of the operating system are, are Transient.
+//     context.DeadlineExceeded and errors of the operating system are, are Transient. So is
+//     an error with a method SafeToRetry() bool that returns true, by which pgx says that
+//     nothing reached the server.
 //   - Everything else is Permanent. A server that answers with an error has answered,
 //     and drivers have more kinds of errors for that than a list can keep up with. An
 //     error that leaves no connection behind does not come here as such: see the
@@ -59,7 +61,8 @@ func Classify(err error) breaker.Verdict {
 		}
 	}
 	var network net.Error
-	if errors.As(err, &network) {
+	var unsent interface{ SafeToRetry() bool }
+	if errors.As(err, &network) || errors.As(err, &unsent) && unsent.SafeToRetry() {
 		return breaker.Transient
 	}
 	return breaker.Permanent

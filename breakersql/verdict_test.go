@@ -20,6 +20,12 @@ import (
 	"github.com/normal-go/breaker/breakersql"
 )
 
+// unsent is an error from before or after anything was sent.
+type unsent bool
+
+func (u unsent) Error() string     { return "conn closed" }
+func (u unsent) SafeToRetry() bool { return bool(u) }
+
 func TestClassify(t *testing.T) {
 	_, refused := net.Dial("tcp", "127.0.0.1:0")
 	require.Error(t, refused)
@@ -40,6 +46,7 @@ func TestClassify(t *testing.T) {
 		{context.DeadlineExceeded, breaker.Transient}, {os.ErrDeadlineExceeded, breaker.Transient},
 		{&fs.PathError{Op: "write", Path: "db", Err: syscall.ENOSPC}, breaker.Transient},
 
+		{unsent(true), breaker.Transient}, {unsent(false), breaker.Permanent},
 		{errAnswer, breaker.Permanent}, {sql.ErrNoRows, breaker.Permanent}, {driver.ErrSkip, breaker.Permanent},
 		{errors.Join(state("23505"), driver.ErrBadConn), breaker.Permanent}, {errors.Join(io.EOF, state("42601")), breaker.Permanent},
 		{state(""), breaker.Permanent}, {state("08"), breaker.Permanent}, {state("0800"), breaker.Permanent},

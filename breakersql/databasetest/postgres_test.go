@@ -293,8 +293,10 @@ func (s *server) killedAndRestarted(t *testing.T) {
 		return err == nil && n == 1
 	}, time.Minute, time.Millisecond, "only the server can tell that it sleeps")
 
-	s.kill(t)
-	got := during(b, func() { require.Error(t, <-waiting) })
+	got := during(b, func() {
+		s.kill(t, plain)
+		require.Error(t, <-waiting)
+	})
 	require.NotZero(t, got.transient, "the call under way; the driver may have had it tried again")
 	require.Equal(t, outcomes{transient: got.transient}, got)
 	got = during(b, func() { require.Error(t, tx.Commit()) })

@@ -4,6 +4,7 @@ package databasetest
 
 import (
 	"bufio"
+	"database/sql"
 	"fmt"
 	"io"
 	"net"
@@ -136,11 +137,23 @@ func (s *server) start() error {
 	return fmt.Errorf("postgres ended: %w\n%s", err, said.String())
 }
 
-// kill ends the server as a crash does. Its processes for connections see that it is gone,
-// and end too.
-func (s *server) kill(t *testing.T) {
+// kill ends the server as a crash does, with all its processes: those of connections would
+// go on for a moment without it.
+func (s *server) kill(t *testing.T, db *sql.DB) {
 	t.Helper()
+	rows, err := db.Query("SELECT pid FROM pg_stat_activity")
+	require.NoError(t, err)
+	var pids []int
+	for rows.Next() {
+		var pid int
+		require.NoError(t, rows.Scan(&pid))
+		pids = append(pids, pid)
+	}
+	require.NoError(t, rows.Err())
 	require.NoError(t, s.cmd.Process.Kill())
+	for _, pid := range pids {
+		_ = syscall.Kill(pid, syscall.SIGKILL) // it may have ended by now
+	}
 	_ = s.cmd.Wait()
 	s.cmd = nil
 }

@@ -20,6 +20,8 @@ type book struct {
 	worst    Second
 	onSecond func(Second)
 
+	noTimeline bool
+
 	opens            [breaker.CauseReset + 1]int
 	falseTrips       int
 	transitions      []breaker.Transition
@@ -207,7 +209,9 @@ func (b *book) endSecond(e *engine) {
 		b.worst = *s
 	}
 	b.lookForFullService(e)
-	b.timeline = append(b.timeline, *s)
+	if !b.noTimeline {
+		b.timeline = append(b.timeline, *s)
+	}
 	if b.onSecond != nil {
 		b.onSecond(*s)
 	}

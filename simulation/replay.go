@@ -25,6 +25,10 @@ type Recording struct {
 	// verdict.
 	Settings breaker.Settings `json:"settings"`
 
+	// NoTimeline leaves [Report.Timeline] empty, so that a replay of any length takes the
+	// same memory. OnSecond is told of every second all the same. Default false.
+	NoTimeline bool `json:"no_timeline"`
+
 	// OnSecond is as in [Scenario]; it runs in the goroutine of Add and Report.
 	OnSecond func(Second) `json:"-"`
 }
@@ -42,7 +46,7 @@ type Call struct {
 }
 
 // Replay runs a breaker over calls that really happened, one after another, in memory that
-// grows with the seconds covered and the calls under way, not with the number of calls.
+// grows with the calls under way and the seconds covered, and not with the number of calls.
 // Several, fed side by side, compare settings in one pass over a file. It is not safe for
 // concurrent use.
 //
@@ -73,7 +77,9 @@ func NewReplay(r Recording) (*Replay, error) {
 		start = epoch
 	}
 	s := Scenario{Name: r.Name, Seed: r.Seed, Instances: 1, Settings: r.Settings, OnSecond: r.OnSecond}
-	return &Replay{engine: newEngine(context.Background(), s, start, false)}, nil
+	e := newEngine(context.Background(), s, start, false)
+	e.book.noTimeline = r.NoTimeline
+	return &Replay{engine: e}, nil
 }
 
 // Add offers the next call. Calls are to be added in the order of their Start. One that

@@ -100,3 +100,19 @@ func TestReplayTellsOfEachSecond(t *testing.T) {
 	r := replay(t, simulation.Recording{OnSecond: func(s simulation.Second) { told = append(told, s) }}, badMinute())
 	require.Equal(t, r.Timeline, told)
 }
+
+func TestReplayWithoutATimeline(t *testing.T) {
+	var told []simulation.Second
+	p, err := simulation.NewReplay(simulation.Recording{NoTimeline: true, OnSecond: func(s simulation.Second) { told = append(told, s) }})
+	require.NoError(t, err)
+	for _, c := range badMinute() {
+		require.NoError(t, p.Add(c))
+	}
+	r := p.Report()
+	require.Empty(t, r.Timeline)
+	require.Len(t, told, 120)
+	with := replay(t, simulation.Recording{}, badMinute())
+	require.Equal(t, with.Timeline, told)
+	with.Timeline = nil
+	require.Equal(t, with, r)
+}

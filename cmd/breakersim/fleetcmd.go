@@ -14,7 +14,10 @@ import (
 	"github.com/normal-go/breaker/simulation"
 )
 
-const mostFleets = 12
+const (
+	mostFleets    = 12
+	mostInstances = 100_000
+)
 
 func newFleet(s streams) *cobra.Command {
 	var (
@@ -92,10 +95,13 @@ With --output it draws the probes a second of each.`,
 
 func fleetsOf(base simulation.Scenario, instances []int, jitters []string) (fleets []simulation.Scenario, err error) {
 	if len(instances) == 0 {
-		instances = []int{base.Instances}
+		instances = []int{max(base.Instances, 1)}
 	}
 	name := base.Name
 	for _, n := range instances {
+		if n < 1 || n > mostInstances {
+			return nil, misused("fleet: --instances must be from 1 to %s, got %d", thousands(mostInstances), n)
+		}
 		for _, text := range jitters {
 			f := base
 			f.Instances = n
@@ -103,9 +109,6 @@ func fleetsOf(base simulation.Scenario, instances []int, jitters []string) (flee
 				return nil, misused("fleet: --jitter must be one of none, full and equal, got %q", text)
 			}
 			f.Name = name + ", jitter " + text
-			if err := f.Validate(); err != nil {
-				return nil, misused("fleet: --instances %d: %w", n, err)
-			}
 			fleets = append(fleets, f)
 		}
 	}

@@ -42,7 +42,8 @@ nor how the dependency would have fared with less load. run and compare can.
 
 Formats. The first line tells which, unless --format does:
 
-  csv    with a header; by default the columns start, duration, and outcome or status
+  csv    with a header; by default the columns start, duration or one with its unit, such
+         as duration_ms, and outcome or status
   jsonl  an object on each line; by default the same names, and a.b is b inside a
   nginx  by default its combined format with $request_time at the end, otherwise what
          --log-format says, as it stands in nginx.conf

@@ -21,21 +21,14 @@ const standardInput = "-"
 // readScenario reads an incident file. One without a name takes the file's.
 func readScenario(s streams, path string) (simulation.Scenario, error) {
 	scenario := simulation.Scenario{Name: nameFrom(path)}
-	if err := readYAML(s, path, &scenario); err != nil {
-		return simulation.Scenario{}, err
-	}
-	if err := scenario.Validate(); err != nil { // also where the file is empty
-		return simulation.Scenario{}, inFile{path, err}
-	}
-	return scenario, nil
+	err := readYAML(s, path, &scenario)
+	return scenario, err
 }
 
 // readSettings reads a file over the settings that there are.
 func readSettings(s streams, path string, over breaker.Settings) (breaker.Settings, error) {
-	if err := readYAML(s, path, &over); err != nil {
-		return breaker.Settings{}, err
-	}
-	return over, nil
+	err := readYAML(s, path, &over)
+	return over, err
 }
 
 func nameFrom(path string) string {

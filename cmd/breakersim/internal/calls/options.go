@@ -36,10 +36,12 @@ type Options struct {
 	LogFormat string
 
 	// Start is the field with when a call began, End the one with when it ended. Default
-	// "start" for CSV and JSON, and of nginx's the most exact that the log_format has.
+	// Start "start" for CSV and JSON, and for nginx, which knows the end, the most exact of
+	// its times that the log_format has.
 	Start, End string
 
-	// Duration is the field with how long it took. Default "duration", or "request_time".
+	// Duration is the field with how long it took. Default "duration" or, if there is none,
+	// that with a unit, such as "duration_ms"; for nginx "request_time".
 	Duration string
 
 	// Unit is what durations are in that have none of their own, as "12ms" has. Default: by
@@ -64,8 +66,8 @@ type Options struct {
 	MostBad float64
 }
 
-// Validate returns what is wrong with the options, or nil. The names of the fields are those of
-// the command's flags.
+// Validate returns what is wrong with the options, or nil. It speaks of them by the flags
+// of the command.
 func (o Options) Validate() error {
 	switch {
 	case o.Format != "" && !slices.Contains(Formats(), o.Format):

@@ -68,6 +68,7 @@ type Reader struct {
 	spare   []byte
 	number  int64
 	parse   func([]byte, *raw) error
+	text    raw
 	clock   clock
 	unit    time.Duration
 
@@ -282,7 +283,7 @@ func (o *Options) fillIn(has func(string) bool) {
 		o.Start = choose("start", "start_time")
 	}
 	if o.Duration == "" {
-		o.Duration = choose("duration", "duration_ms", "duration_seconds")
+		o.Duration = choose("duration", "duration_seconds", "duration_s", "duration_ms", "duration_us", "duration_ns")
 	}
 	if o.Status == "" && o.Outcome == "" {
 		if has("outcome") || !has("status") {
@@ -295,8 +296,9 @@ func (o *Options) fillIn(has func(string) bool) {
 
 // call makes a call of a line.
 func (r *Reader) call(line []byte) (c Call, at instant, err error) {
-	var text raw
-	if err := r.parse(line, &text); err != nil {
+	r.text = raw{}
+	text := &r.text
+	if err := r.parse(line, text); err != nil {
 		return c, at, err
 	}
 	c.Line = r.number

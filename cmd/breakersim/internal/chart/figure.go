@@ -158,6 +158,9 @@ func (f *figure) column(c draw.Canvas, s *Series, left vg.Length) {
 		p.backdrop(xs, k.ticks, incidents)
 		k.plot(p, s)
 		p.frame(k.title, xs, k.ticks, incidents, i == len(f.panels)-1)
+		if k.marks != nil {
+			k.marks(p, s)
+		}
 	}
 	name := style(8.5, faint)
 	name.XAlign, name.YAlign = draw.XCenter, draw.YTop

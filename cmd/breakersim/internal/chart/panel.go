@@ -55,7 +55,7 @@ func (p *panel) area(edges, heights []float64, c color.Color) {
 		}
 		first, top := i, []vg.Point(nil)
 		for ; i < len(heights) && heights[i] > 0; i++ {
-			top = append(top, p.at(edges[i], heights[i]), p.at(edges[i+1], heights[i]))
+			top = p.level(top, edges[i], edges[i+1], heights[i])
 		}
 		base := []vg.Point{{X: p.x(edges[i]), Y: p.Min.Y}, {X: p.x(edges[first]), Y: p.Min.Y}}
 		p.FillPolygon(c, append(top, base...))
@@ -91,9 +91,19 @@ func (p *panel) steps(edges, values []float64, s draw.LineStyle) {
 			run = nil
 			continue
 		}
-		run = append(run, p.at(edges[i], v), p.at(edges[i+1], v))
+		run = p.level(run, edges[i], edges[i+1], v)
 	}
 	p.StrokeLines(s, run)
+}
+
+// level adds a step to a line, or makes the last longer.
+func (p *panel) level(line []vg.Point, from, to, v float64) []vg.Point {
+	next := p.at(to, v)
+	if n := len(line); n > 0 && line[n-1].Y == next.Y {
+		line[n-1].X = next.X
+		return line
+	}
+	return append(line, p.at(from, v), next)
 }
 
 // curve draws a line through the middle of each bin. A NaN is a gap.

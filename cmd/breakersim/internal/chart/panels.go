@@ -16,6 +16,7 @@ type kind struct {
 	ticks     []tick
 	legend    []entry
 	plot      func(*panel, *Series)
+	marks     func(*panel, *Series) // over everything; nil if there are none
 }
 
 // kindsFor returns the panels in which there is something to see.
@@ -235,8 +236,8 @@ func failuresOf(series []*Series) kind {
 		p.steps(edges, s.known(slow), slowLine)
 		p.steps(edges, s.each(failures), failuresLine)
 		p.steps(edges, s.known(trips), tripsLine)
-		tripMarks(p, s.Trips)
 	}
+	k.marks = func(p *panel, s *Series) { tripMarks(p, s.Trips) }
 	return k
 }
 
@@ -260,17 +261,18 @@ func tripMarks(p *panel, trips []Trip) {
 	for i, at := range dots {
 		words := trips[i].Cause.String()
 		width := text.Width(words)
-		left := at.X + 7
-		if left+width > p.Max.X {
-			left = at.X - 7 - width
+		for _, left := range []vg.Length{at.X + 7, at.X - 7 - width} {
+			right := left + width
+			taken := slices.ContainsFunc(dots, func(dot vg.Point) bool {
+				return dot.X > left-4 && dot.X < right+4 && dot.Y > at.Y-9 && dot.Y < at.Y+9
+			})
+			if left < free || right > p.Max.X || taken {
+				continue
+			}
+			p.label(vg.Point{X: left, Y: min(max(at.Y-3, p.Min.Y+3), p.Max.Y-9)}, words)
+			free = max(right, at.X) + 8
+			break
 		}
-		if left < free || slices.ContainsFunc(dots, func(dot vg.Point) bool {
-			return dot.X > left-4 && dot.X < left+width+4 && dot.Y > at.Y-9 && dot.Y < at.Y+9
-		}) {
-			continue
-		}
-		p.label(vg.Point{X: left, Y: min(max(at.Y-3, p.Min.Y+3), p.Max.Y-9)}, words)
-		free = max(left+width, at.X) + 8
 	}
 	for _, at := range dots { // over the words
 		p.dot(at)

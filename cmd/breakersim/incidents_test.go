@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -30,10 +31,12 @@ func incidents(t *testing.T) map[string]*simulation.Report {
 	return reports
 }
 
-// Each file says what it is about in one sentence.
+// Each file says what it is about in one sentence, and so does the page.
 func TestIncidentsHaveASentence(t *testing.T) {
 	t.Chdir("../..")
 	paths, err := filepath.Glob("examples/incidents/*.yaml")
+	require.NoError(t, err)
+	page, err := os.ReadFile("docs/breakersim.md")
 	require.NoError(t, err)
 	names := map[string]string{}
 	for _, path := range paths {
@@ -46,6 +49,8 @@ func TestIncidentsHaveASentence(t *testing.T) {
 		require.NotNil(t, name, path)
 		require.Empty(t, names[name[1]], "%s and %s have the same name", path, names[name[1]])
 		names[name[1]] = path
+		row := fmt.Sprintf("\n| [%s](../%s) | %s |\n", filepath.Base(path), path, strings.TrimPrefix(first, "# "))
+		require.Contains(t, string(page), row)
 	}
 }
 

@@ -66,3 +66,13 @@ func TestPictureIsCurrent(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, string(want), string(got))
 }
+
+// The incident file that the page shows is the one that it runs.
+func TestFileInThePage(t *testing.T) {
+	t.Chdir("../..")
+	page, err := os.ReadFile("docs/breakersim.md")
+	require.NoError(t, err)
+	file, err := os.ReadFile("examples/incidents/brownout.yaml")
+	require.NoError(t, err)
+	require.Contains(t, string(page), "```yaml\n"+string(file)+"```\n")
+}

@@ -6,10 +6,10 @@ import (
 	"time"
 )
 
-// thousands writes a number with commas.
+// thousands writes a count with commas.
 func thousands(n int64) string {
 	text := strconv.FormatInt(n, 10)
-	for i := len(text) - 3; i > 0 && text[i-1] != '-'; i -= 3 {
+	for i := len(text) - 3; i > 0; i -= 3 {
 		text = text[:i] + "," + text[i:]
 	}
 	return text

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -151,6 +152,23 @@ func TestFleet(t *testing.T) {
 	require.NoError(t, json.Unmarshal([]byte(r.out), &reports))
 	require.Equal(t, "tiny, jitter none", reports[0].Name)
 	require.Len(t, reports, 3)
+}
+
+// What a picture of a fleet reads is the first instance's, and so are the trips.
+func TestTripsOfAFleetAreTheFirstInstances(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "fleet.svg")
+	r := breakersim(t, strings.Replace(tiny, "duration: 10s,", "duration: 10s, instances: 11,", 1), "run", "-", "-o", path)
+	require.Zero(t, r.code, r.err)
+	picture, err := os.ReadFile(path)
+	require.NoError(t, err)
+	require.Contains(t, string(picture), "Share of the breakers in each state")
+	report, err := simulation.Run(t.Context(), simulation.Scenario{
+		Duration: 10 * time.Second, Instances: 11, Load: simulation.Load{Rate: 500},
+		Incidents: []simulation.Incident{{Kind: simulation.Outage}},
+	})
+	require.NoError(t, err)
+	require.Greater(t, opens(report), 10)
+	require.Len(t, tripsOf(report, simulationStart), 1)
 }
 
 // Each mistake has its words, and an exit status that tells a wrong command line from

@@ -54,6 +54,7 @@ func TestReplay(t *testing.T) {
 	} {
 		require.Regexp(t, row, r.out)
 	}
+	require.Contains(t, here(t, strings.NewReader(badMinute()), "replay", "-", "--json").out, `"start": "2026-03-02T03:00:00Z"`, "a whole second")
 	require.NotRegexp(t, "would have opened by", here(t, strings.NewReader(badMinute()), "replay", "-", "--opens", "0").out)
 }
 
@@ -172,6 +173,25 @@ func TestReplayWithBadLines(t *testing.T) {
 	r = here(t, strings.NewReader(strings.ReplaceAll(badMinute(), ",20ms", "")), "replay", "-")
 	require.Equal(t, exitFailed, r.code)
 	require.Contains(t, r.err, "breakersim: -: and 996 bad lines more\n", "it does not read on")
+}
+
+// What the breaker cannot place is a bad line, whatever the reader thought of it.
+func TestWhatCannotBeReplayedIsBad(t *testing.T) {
+	v, w := &variant{}, &variant{}
+	for _, v := range []*variant{v, w} {
+		require.NoError(t, v.begin(time.Date(2026, 3, 2, 3, 0, 59, 0, time.UTC)))
+	}
+	r := calls.NewReader(strings.NewReader(badMinute()), calls.Options{MostBad: 0.5})
+	require.NoError(t, feed(t.Context(), r, []*variant{v, w}))
+	require.EqualValues(t, 590, r.Counts().Bad)
+	require.EqualError(t, r.Counts().First[0].Why, "simulation: a call must not begin before the one added last (0s), got -58.95s")
+	require.EqualValues(t, 610, v.replay.Report().Calls.Offered)
+
+	r = calls.NewReader(strings.NewReader(badMinute()), calls.Options{MostBad: 0.4})
+	v = &variant{}
+	require.NoError(t, v.begin(time.Date(2026, 3, 2, 3, 0, 59, 0, time.UTC)))
+	var tooBad *calls.TooBadError
+	require.ErrorAs(t, feed(t.Context(), r, []*variant{v}), &tooBad)
 }
 
 func TestReplayDraws(t *testing.T) {

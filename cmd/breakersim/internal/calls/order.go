@@ -10,6 +10,7 @@ import (
 // lets them go in the order of their starts.
 type order struct {
 	window time.Duration
+	most   int // held back
 	heap   []Call
 	newest int64
 	passed int64 // the start of the newest that was let go
@@ -50,7 +51,7 @@ func (o *order) put(c Call, first int64) error {
 
 // due returns the next call if nothing may come before it any more.
 func (o *order) due() (Call, bool) {
-	if len(o.heap) == 0 || o.heap[0].Start > o.newest-int64(o.window) && len(o.heap) <= mostHeld {
+	if len(o.heap) == 0 || o.heap[0].Start > o.newest-int64(o.window) && len(o.heap) <= o.most {
 		return Call{}, false
 	}
 	return o.pop(), true

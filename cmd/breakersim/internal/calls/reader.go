@@ -88,7 +88,7 @@ func NewReader(from io.Reader, o Options) *Reader {
 		lines:   bufio.NewReaderSize(from, 1<<16),
 		clock:   clock{unit: unitOf[o.TimeUnit]},
 		unit:    unitOf[o.Unit],
-		order:   order{window: o.Reorder},
+		order:   order{window: o.Reorder, most: mostHeld},
 	}
 }
 
@@ -168,7 +168,7 @@ func (r *Reader) readLine() error {
 	case err != nil:
 		return r.bad(r.number, err)
 	}
-	if len(r.second) > 0 && (at != r.of || len(r.second) == mostHeld) {
+	if len(r.second) > 0 && (at != r.of || len(r.second) == r.order.most) {
 		if err := r.spread(); err != nil {
 			return err
 		}

@@ -53,15 +53,15 @@ func TestFormats(t *testing.T) {
 		},
 		"CSV with a unit in a name, quotes, a mark and the line ends of Windows": {
 			options: calls.Options{Comma: ';'},
-			log: "\uFEFFuser;duration_ms;start;status\r\n" +
-				"\"a;\"\"b\"\"\";1.5;\"1772420400.5\";200\r\n" +
+			log: "\uFEFFstart;duration_ms;user;status\r\n" +
+				"\"1772420400.5\";1.5;\"a;\"\"b\"\"\";200\r\n" +
 				"\r\n" +
-				"x;20;1772420401.5; 503 \r\n",
+				"1772420401.5;20;x; 503 \r\n",
 			want: []string{"500ms 1.5ms ok", "1.5s 20ms transient"},
 		},
 		"CSV with names of one's own": {
-			options: calls.Options{End: "finished", Duration: "took", Unit: "us", Outcome: "result"},
-			log:     "finished,took,result\n1772420401500,500000,true\n1772420402500.5,250,canceled\n",
+			options: calls.Options{End: `when it "finished"`, Duration: "took", Unit: "us", Outcome: "result"},
+			log:     "\"when it \"\"finished\"\"\",took,result\n1772420401500,500000,true\n1772420402500.5,250,canceled\n",
 			want:    []string{"1s 500ms ok", "2.50025s 250µs canceled"},
 		},
 		"JSON with the default names": {
@@ -91,6 +91,15 @@ func TestFormats(t *testing.T) {
 			log: "[1772420401.500] 502, 200 t=0.100, 0.150.\n" +
 				"[1772420402.500] 200 : 404 t=0.100 : -.\n",
 			want: []string{"1.25s 250ms ok", "2.4s 100ms ok"},
+		},
+		"nginx with several times, of which the most exact counts": {
+			options: calls.Options{LogFormat: "$time_local|$time_iso8601|$msec|$request_time|$status"},
+			log:     "02/Mar/2026:03:00:05 +0000|2026-03-02T03:00:05+00:00|1772420405.700|0.200|200\n",
+			want:    []string{"5.5s 200ms ok"},
+		},
+		"every nanosecond": {
+			log:  "start,duration_s,outcome\n1772420401.123456789,0.000000001,ok\n",
+			want: []string{"1.123456789s 1ns ok"},
 		},
 		"numbers by their size": {
 			log:  "start,duration_ns,outcome\n1772420401,1,ok\n1772420402000,1,ok\n1772420403000000,1,ok\n1772420404000000001,1,ok\n",
@@ -258,6 +267,8 @@ func TestOrder(t *testing.T) {
 	}{
 		"in order":            {starts: "1.5 2.5 3.5", want: "1.5 2.5 3.5"},
 		"equal starts":        {starts: "1.5 1.5 1.5", want: "1.5 1.5 1.5"},
+		"equal and held":      {starts: "1.5 1.5 2.5 1.5 1.5 1.5 2.5", reorder: 3 * time.Second, want: "1.5 1.5 1.5 1.5 1.5 2.5 2.5"},
+		"well inside":         {starts: "1.5 2.4 5.3 2.35", reorder: 3 * time.Second, want: "1.5 2.35 2.4 5.3"},
 		"out of order":        {starts: "2.5 1.5", want: "2.5", bad: "it begins 1s before a call that came earlier, and --reorder is 0s"},
 		"within the window":   {starts: "3.5 1.5 2.5", reorder: 3 * time.Second, want: "1.5 2.5 3.5"},
 		"at its edge":         {starts: "1.5 4.5 1.5", reorder: 3 * time.Second, want: "1.5 1.5 4.5"},

@@ -104,8 +104,8 @@ func TestPNG(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, 1600, picture.Bounds().Dx())
 	colors := map[[3]uint32]bool{}
-	for x := range picture.Bounds().Dx() {
-		for y := range picture.Bounds().Dy() {
+	for x := 0; x < picture.Bounds().Dx(); x += 2 { // no area is so narrow
+		for y := 0; y < picture.Bounds().Dy(); y += 7 {
 			r, g, b, a := picture.At(x, y).RGBA()
 			require.EqualValues(t, 0xFFFF, a, "nothing is transparent")
 			colors[[3]uint32{r >> 8, g >> 8, b >> 8}] = true

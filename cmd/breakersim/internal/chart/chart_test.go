@@ -134,7 +134,7 @@ func TestLegends(t *testing.T) {
 	var quiet chart.Series
 	quiet.Add(simulation.Second{Offered: 1, Served: 1, Closed: 1, AdmittedFraction: 1})
 	few := string(draw(t, "svg", &quiet))
-	for _, words := range []string{"tries that", "throttled", "went away", "refused", "half-open", "recovering", "Latency", "trip here", "tripped"} {
+	for _, words := range []string{"tries that", "throttled", "went away", "refused", ">open<", "half-open", "recovering", "Latency", "trip here", "tripped"} {
 		require.False(t, strings.Contains(few, words), words)
 	}
 }

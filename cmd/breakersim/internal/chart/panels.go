@@ -116,13 +116,15 @@ func stateOf(series []*Series) kind {
 		legend: []entry{
 			{name: "let through", line: admittedLine},
 			{name: "closed", area: closed},
-			{name: "open", area: open},
 		},
 	}
 	for _, s := range series {
 		if s.Fleet {
 			k.title = "Share of the breakers in each state, and of the calls that the first lets through"
 		}
+	}
+	if seen(series, func(b bin) float64 { return b.open }) {
+		k.legend = append(k.legend, entry{name: "open", area: open})
 	}
 	if seen(series, func(b bin) float64 { return b.halfOpen }) {
 		k.legend = append(k.legend, entry{name: "half-open", area: halfOpen})
@@ -155,7 +157,7 @@ var (
 )
 
 func latencyOf(series []*Series) (kind, bool) {
-	median := func(b bin) float64 { return b.p50.Seconds() }
+	median := func(b bin) float64 { return b.medians / max(b.served, 1) }
 	p99 := func(b bin) float64 { return b.p99.Seconds() }
 	threshold := func(b bin) float64 { return b.threshold.Seconds() }
 	if !seen(series, p99) {
@@ -215,6 +217,9 @@ func failuresOf(series []*Series) kind {
 	}
 	most, tripped := 0.1, false
 	for _, s := range series {
+		if s.Fleet {
+			k.title = "Share of the calls in the trip window of the first breaker"
+		}
 		for _, of := range []func(bin) float64{failures, slow, trips} {
 			most = max(most, highest(s.each(of)))
 		}

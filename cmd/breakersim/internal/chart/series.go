@@ -60,8 +60,9 @@ func TripOf(t breaker.Transition, start time.Time) (Trip, bool) {
 	return trip, true
 }
 
-// bin is some seconds. Counts and shares are sums over them, latencies and rates the
-// highest of them, what the breaker goes by the newest.
+// bin is some seconds. Counts and shares are sums over them, medians a sum of one for each
+// call served, other latencies and rates the highest of them, and what the breaker goes by
+// the newest.
 type bin struct {
 	seconds int
 
@@ -70,7 +71,8 @@ type bin struct {
 	closed, open, halfOpen, recovering float64 // shares of the instances
 	admitted                           float64
 
-	p50, p99, threshold        time.Duration
+	medians                    float64
+	p99, threshold             time.Duration
 	failures, slow, tripsAbove float64
 }
 
@@ -81,7 +83,7 @@ func binOf(s simulation.Second) bin {
 		throttled: float64(s.Throttled), refused: float64(s.Refused), canceled: float64(s.Canceled),
 		asked: float64(s.Asked), reached: float64(s.Reached), probes: float64(s.Probes),
 		admitted: s.AdmittedFraction,
-		p50:      s.LatencyP50, p99: s.LatencyP99, threshold: s.SlowThreshold,
+		medians:  s.LatencyP50.Seconds() * float64(s.Served), p99: s.LatencyP99, threshold: s.SlowThreshold,
 		failures: s.FailureRate, slow: s.SlowRate, tripsAbove: s.TripRatio,
 	}
 	if n := float64(s.Closed + s.Open + s.HalfOpen + s.Recovering); n > 0 {
@@ -108,10 +110,11 @@ func (b *bin) add(c bin) {
 		{&b.halfOpen, &c.halfOpen},
 		{&b.recovering, &c.recovering},
 		{&b.admitted, &c.admitted},
+		{&b.medians, &c.medians},
 	} {
 		*sum.to += *sum.of
 	}
-	b.p50, b.p99 = max(b.p50, c.p50), max(b.p99, c.p99)
+	b.p99 = max(b.p99, c.p99)
 	b.failures, b.slow = max(b.failures, c.failures), max(b.slow, c.slow)
 	b.threshold, b.tripsAbove = c.threshold, c.tripsAbove
 }

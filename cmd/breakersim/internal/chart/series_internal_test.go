@@ -9,6 +9,15 @@ import (
 	"github.com/normal-go/breaker/simulation"
 )
 
+// The median of a bin is that of its calls, as far as the seconds tell: one with few calls
+// weighs little.
+func TestMediansAreWeighed(t *testing.T) {
+	a := binOf(simulation.Second{Served: 99, LatencyP50: 20 * time.Millisecond})
+	a.add(binOf(simulation.Second{Served: 1, LatencyP50: 120 * time.Millisecond}))
+	a.add(binOf(simulation.Second{}))
+	require.InDelta(t, 0.021, a.medians/a.served, 1e-9)
+}
+
 // However many seconds there are, none is lost, and none is counted twice.
 func TestBinsKeepTheSums(t *testing.T) {
 	for _, n := range []int{1, 2, mostBins - 1, mostBins, mostBins + 1, 2 * mostBins, 2*mostBins + 1, 5*mostBins + 3} {

@@ -161,18 +161,18 @@ func TestReplayWithBadLines(t *testing.T) {
 	log = strings.Replace(log, "\n2026-03-02T03:01:30", "\n2026-03-01T03:01:30", 1)
 	r := breakersim(t, log, "replay", "-", "--opens", "0")
 	require.Zero(t, r.code)
-	require.Equal(t, `breakersim: -:2: a duration must be a number, or as 12.5ms, got "a while"`+"\n"+
-		"breakersim: -:902: it begins 23h59m59.9s before a call that came earlier, and --reorder is 1m0s\n", r.err)
+	require.Equal(t, `breakersim: standard input:2: a duration must be a number, or as 12.5ms, got "a while"`+"\n"+
+		"breakersim: standard input:902: it begins 23h59m59.9s before a call that came earlier, and --reorder is 1m0s\n", r.err)
 	require.Contains(t, r.out, "bad lines: 2 of 1,200 (0.17 %)")
 
 	r = here(t, strings.NewReader(log), "replay", "-", "--bad", "0.1%")
 	require.Equal(t, exitFailed, r.code)
 	require.Empty(t, r.out, "no result of half a log")
-	require.Contains(t, r.err, "breakersim: -: 2 of 1200 lines are bad, and at most 0.1 % may be (--bad)\n")
+	require.Contains(t, r.err, "breakersim: standard input: 2 of 1200 lines are bad, and at most 0.1 % may be (--bad)\n")
 
 	r = here(t, strings.NewReader(strings.ReplaceAll(badMinute(), ",20ms", "")), "replay", "-")
 	require.Equal(t, exitFailed, r.code)
-	require.Contains(t, r.err, "breakersim: -: and 996 bad lines more\n", "it does not read on")
+	require.Contains(t, r.err, "breakersim: standard input: and 996 bad lines more\n", "it does not read on")
 }
 
 // What the breaker cannot place is a bad line, whatever the reader thought of it.

@@ -104,7 +104,7 @@ replay fails: at the end, or once there are more than 1,000.`,
 				return err
 			}
 			if len(variants) > 0 && variants[0].replay == nil {
-				return fmt.Errorf("%s: there is no call in it", args[0])
+				return fmt.Errorf("%s: there is no call in it", shown(args[0]))
 			}
 			r := resultOf(args[0], counts, variants)
 			if output != "" {
@@ -156,7 +156,7 @@ func replayFile(ctx context.Context, s streams, path string, o calls.Options, va
 	if strings.HasSuffix(path, ".gz") {
 		unzipped, err := gzip.NewReader(counting)
 		if err != nil {
-			return calls.Counts{}, fmt.Errorf("%s: %w", path, err)
+			return calls.Counts{}, fmt.Errorf("%s: %w", shown(path), err)
 		}
 		text = unzipped
 	}
@@ -164,7 +164,7 @@ func replayFile(ctx context.Context, s streams, path string, o calls.Options, va
 	err = feed(ctx, r, variants)
 	p.done()
 	if err != nil && !errors.Is(err, context.Canceled) {
-		err = fmt.Errorf("%s: %w", path, err)
+		err = fmt.Errorf("%s: %w", shown(path), err)
 	}
 	return r.Counts(), err
 }
@@ -222,10 +222,10 @@ func (c *counter) Read(p []byte) (int, error) {
 
 func writeBadLines(w io.Writer, path string, c calls.Counts) {
 	for _, bad := range c.First {
-		fmt.Fprintf(w, "breakersim: %s:%d: %v\n", path, bad.Line, bad.Why)
+		fmt.Fprintf(w, "breakersim: %s:%d: %v\n", shown(path), bad.Line, bad.Why)
 	}
 	if more := c.Bad - int64(len(c.First)); more > 0 {
-		fmt.Fprintf(w, "breakersim: %s: and %s bad lines more\n", path, thousands(more))
+		fmt.Fprintf(w, "breakersim: %s: and %s bad lines more\n", shown(path), thousands(more))
 	}
 }
 

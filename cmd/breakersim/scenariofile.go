@@ -31,11 +31,16 @@ func readSettings(s streams, path string, over breaker.Settings) (breaker.Settin
 	return over, err
 }
 
-func nameFrom(path string) string {
+// shown returns a file's name as an error has it.
+func shown(path string) string {
 	if path == standardInput {
 		return "standard input"
 	}
-	base := filepath.Base(path)
+	return path
+}
+
+func nameFrom(path string) string {
+	base := filepath.Base(shown(path))
 	return strings.TrimSuffix(base, filepath.Ext(base))
 }
 
@@ -51,10 +56,10 @@ func readYAML(s streams, path string, into any) error {
 			err = inner
 		}
 		words := strings.TrimPrefix(err.Error(), "error converting YAML to JSON: ")
-		return inFile{path, errors.New(words)}
+		return inFile{shown(path), errors.New(words)}
 	}
 	if err := json.Unmarshal(asJSON, into); err != nil {
-		return inFile{path, err}
+		return inFile{shown(path), err}
 	}
 	return nil
 }

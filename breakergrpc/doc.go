@@ -7,7 +7,7 @@
 // target:
 //
 //	breakers := breakergrpc.NewClient(nil)
-//	conn, err := grpc.NewClient(target, append(breakers.DialOptions(), credentials)...)
+//	conn, err := grpc.NewClient(target, append(breakers.DialOptions(), grpc.WithTransportCredentials(tls))...)
 //
 //	user, err := users.NewUsersClient(conn).Find(ctx, request)
 //	var refusal *breaker.RejectedError

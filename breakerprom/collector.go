@@ -2,6 +2,7 @@ package breakerprom
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -86,6 +87,9 @@ func (c *Collector) Collect(sent chan<- prometheus.Metric) {
 }
 
 func (c *Collector) read() (read []prometheus.Metric) {
+	if c.source == nil {
+		return []prometheus.Metric{prometheus.NewInvalidMetric(breakersDesc, errors.New("breakerprom: zero Collector; build one with NewCollector"))}
+	}
 	c.reading.Lock()
 	defer c.reading.Unlock()
 	defer func() {

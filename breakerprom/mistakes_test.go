@@ -39,5 +39,5 @@ func TestZeroCollector(t *testing.T) {
 	r := prometheus.NewPedanticRegistry()
 	require.NoError(t, r.Register(new(breakerprom.Collector)))
 	_, err := r.Gather()
-	require.ErrorContains(t, err, "breakerprom: reading the breakers:")
+	require.ErrorContains(t, err, "breakerprom: zero Collector; build one with NewCollector")
 }

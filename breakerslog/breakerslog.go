@@ -34,8 +34,9 @@
 // handler that adds a trace or request id to each record adds it here too: the line of an
 // open says which call was the last straw.
 //
-// A [breaker.Snapshot] needs no help from here: slog.Any("breaker", b.Snapshot()) is its JSON
-// under a JSON handler.
+// A [breaker.Snapshot] needs no help from here under a JSON handler, where
+// slog.Any("breaker", b.Snapshot()) is its JSON. For a text handler, log the fields that you
+// want.
 package breakerslog
 
 import (

@@ -22,8 +22,12 @@ func Wrap(connector driver.Connector, b *breaker.Breaker) driver.Connector {
 
 // OpenConnector returns a connector of a driver for a data source name, as
 // [database/sql.Open] makes one: for drivers that have no constructor of their own for it.
-// It does not connect. Its error is that of a driver which reads the name at once.
+// It does not connect. Its error is that of a driver which reads the name at once. It panics
+// if d is nil.
 func OpenConnector(d driver.Driver, dataSourceName string) (driver.Connector, error) {
+	if d == nil {
+		panic("breakersql: OpenConnector with a nil driver")
+	}
 	if d, ok := d.(driver.DriverContext); ok {
 		return d.OpenConnector(dataSourceName)
 	}

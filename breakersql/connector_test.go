@@ -53,6 +53,8 @@ func TestOpenConnector(t *testing.T) {
 	require.Equal(t, f, c)
 	_, err = breakersql.OpenConnector(newDriver{old}, "bad name")
 	require.Equal(t, errAnswer, err)
+
+	require.PanicsWithValue(t, "breakersql: OpenConnector with a nil driver", func() { _, _ = breakersql.OpenConnector(nil, "a name") })
 }
 
 func TestUnwrap(t *testing.T) {

@@ -125,6 +125,21 @@ func (r *Report) writeIncidents(w io.Writer) {
 	}
 }
 
+// String returns the outcome in one line: the incident, and every number that is not 0.
+func (o Outcome) String() string {
+	text := o.Incident.String()
+	if o.Opened > 0 {
+		text += fmt.Sprintf("; %d opened, the first after %v, the last after %v", o.Opened, shortly(o.FirstTrip), shortly(o.LastTrip))
+	}
+	if o.DeadAttempts > 0 {
+		text += fmt.Sprintf("; %s met it dead", counted(o.DeadAttempts, "attempt"))
+	}
+	if o.FullServiceKnown {
+		text += fmt.Sprintf("; full service %v after its end", shortly(o.FullService))
+	}
+	return text
+}
+
 // String returns the incident in one line, such as "outage, 50 % of the calls, 2m0s to
 // 3m0s".
 func (i Incident) String() string {

@@ -38,6 +38,10 @@ func TestReportSaysWhatThereIsToSay(t *testing.T) {
 	require.Regexp(t, `2 of 2 opened, the first after \S+, the last after \S+\n`, r.String())
 	require.Contains(t, r.String(), "no full service before the end of the run")
 	require.NotRegexp(t, `(?m) $`, r.String())
+	require.Regexp(t, `^outage, 10s to 20s; 2 opened, the first after \S+, the last after \S+; \d+ attempts met it dead$`, r.Incidents[0].String())
+	r.Incidents[0].FullService, r.Incidents[0].FullServiceKnown = time.Second, true
+	require.Regexp(t, `; full service 1s after its end$`, r.Incidents[0].String())
+	require.Equal(t, "outage, 10s to 20s", simulation.Outcome{Incident: incident(simulation.Outage)}.String())
 
 	var text bytes.Buffer
 	n, err := r.WriteTo(&text)

@@ -167,7 +167,7 @@ func chosen[T any](t *testing.T, all []T, pattern string, name func(*T) string) 
 	return some
 }
 
-// versions are those of the modules in this build, and the commit that this library is at.
+// versions are those of the modules in this build, and the newest commit to this library.
 func versions(t *testing.T) map[string]string {
 	t.Helper()
 	found := map[string]string{}
@@ -178,7 +178,7 @@ func versions(t *testing.T) map[string]string {
 			found[col.library] = output(t, "go", "list", "-m", "-f", "{{.Version}}", col.library)
 		}
 	}
-	found[ourselves] = "commit " + output(t, "git", "rev-parse", "--short=12", "HEAD")
+	found[ourselves] = "commit " + output(t, "git", "log", "-1", "--format=%h", "--abbrev=12", "--", ":(top,glob)*.go")
 	return found
 }
 

@@ -15,6 +15,8 @@ import (
 	rubyist "github.com/rubyist/circuitbreaker"
 	"github.com/sony/gobreaker/v2"
 	gozero "github.com/zeromicro/go-zero/core/breaker"
+	"github.com/zeromicro/go-zero/core/logx"
+	"github.com/zeromicro/go-zero/core/stat"
 
 	"github.com/normal-go/breaker"
 )
@@ -193,6 +195,8 @@ func failsafe(builder func() circuitbreaker.Builder[any]) func(*rand.Rand) guard
 }
 
 func goZero(acceptable func(error) bool) func(*rand.Rand) guard {
+	logx.Disable() // it would log what it refuses, and the load of the machine
+	stat.SetReporter(nil)
 	return func(*rand.Rand) guard {
 		b := gozero.NewBreaker(gozero.WithName("league"))
 		return guard{admit: func(*callContext) (func(error), bool) {

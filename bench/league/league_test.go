@@ -7,7 +7,9 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"regexp"
+	"runtime"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -39,12 +41,15 @@ func inProcess(t *testing.T, p pace, row string, seed uint64, time int, col *col
 	t.Helper()
 	self, err := os.Executable()
 	require.NoError(t, err)
-	order, err := json.Marshal(errand{p, row, seed, time, col.name})
+	answer := filepath.Join(t.TempDir(), "answer") // libraries write to the standard output
+	order, err := json.Marshal(errand{p, row, seed, time, col.name, answer})
 	require.NoError(t, err)
 	cmd := exec.Command(self, "-test.run=^TestErrand$", "-test.timeout=0", "-errand", string(order))
-	out, err := cmd.Output()
+	out, err := cmd.CombinedOutput()
 	require.NoError(t, err, "%s: %s", cmd, out)
-	require.NoError(t, json.Unmarshal(out, &r), "%s", out)
+	text, err := os.ReadFile(answer)
+	require.NoError(t, err)
+	require.NoError(t, json.Unmarshal(text, &r), "%s", text)
 	return r
 }
 
@@ -72,6 +77,7 @@ type errand struct {
 	Seed   uint64
 	Time   int
 	Column string
+	Answer string // the file for it
 }
 
 // TestErrand is a process of inProcess's. It ends within the bubble, which would wait for
@@ -82,9 +88,12 @@ func TestErrand(t *testing.T) {
 	}
 	var e errand
 	require.NoError(t, json.Unmarshal([]byte(*theErrand), &e))
+	runtime.GOMAXPROCS(1) // what runs at the same instant then runs in much the same order
 	in, col := rowNamed(t, e.Pace.incidents(e.Seed, e.Time), e.Row), columnNamed(t, e.Column)
 	synctest.Test(t, func(t *testing.T) {
-		require.NoError(t, json.NewEncoder(os.Stdout).Encode(drive(in, col)))
+		text, err := json.Marshal(drive(in, col))
+		require.NoError(t, err)
+		require.NoError(t, os.WriteFile(e.Answer, text, 0o600))
 		os.Exit(0)
 	})
 }

@@ -148,10 +148,15 @@ func nothing(*rand.Rand) guard {
 	}
 }
 
+// ours takes a breaker for closed from when it says so until it opens again. State says
+// so for a ramp that has run out, and a slow call that ends before the next one begins can
+// still stall it.
 func ours(s breaker.Settings, marks429 bool) func(*rand.Rand) guard {
 	return func(random *rand.Rand) guard {
+		open := false
 		s := s
 		s.Random = random.Float64
+		s.OnTransition = func(_ context.Context, t breaker.Transition) { open = open || t.To == breaker.Open }
 		b := breaker.MustNew(s)
 		return guard{
 			admit: func(ctx *callContext) (func(error), bool) {
@@ -166,7 +171,12 @@ func ours(s breaker.Settings, marks429 bool) func(*rand.Rand) guard {
 					attempt.Done(err)
 				}, true
 			},
-			closed: func() bool { return b.State() == breaker.Closed },
+			closed: func() bool {
+				if open && b.State() == breaker.Closed {
+					open = false
+				}
+				return !open
+			},
 		}
 	}
 }

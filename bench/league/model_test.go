@@ -27,6 +27,35 @@ func TestLatencyHasItsMedianAndItsP99(t *testing.T) {
 	require.Equal(t, n, below[Deadline], "nobody waits in vain while all is well")
 }
 
+// Whether a call fails says nothing of whether its caller goes away.
+func TestDrawsOfACallAreTheirOwn(t *testing.T) {
+	const n = 10_000
+	for a := range uint64(draws) {
+		for b := range a {
+			both := 0
+			for i := range uint64(n) {
+				if l := luck(5); l.of(i, a) < 0.5 && l.of(i, b) < 0.5 {
+					both++
+				}
+			}
+			require.InDelta(t, 0.25, float64(both)/n, 0.02, "%d and %d", a, b)
+		}
+	}
+}
+
+func TestContextEndsWithItsCall(t *testing.T) {
+	for _, end := range []error{nil, errFailed, errThrottled, context.Canceled, context.DeadlineExceeded} {
+		var ctx callContext
+		require.NoError(t, ctx.Err())
+		ctx.end(end)
+		if end == context.Canceled || end == context.DeadlineExceeded {
+			require.Equal(t, end, context.Cause(&ctx))
+		} else {
+			require.NoError(t, ctx.Err(), end)
+		}
+	}
+}
+
 func TestCallsComeAtTheirRate(t *testing.T) {
 	in := rowNamed(t, full.incidents(1, 0), "load times ten")
 	d := &driver{incident: in, luck: in.luck}

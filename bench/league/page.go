@@ -1,7 +1,6 @@
 package league
 
 import (
-	"cmp"
 	"fmt"
 	"math"
 	"runtime"
@@ -180,14 +179,16 @@ func writeRows(p *strings.Builder, rows []incident) {
 	p.WriteString(pageRows)
 }
 
-// short writes a duration without the parts that are zero.
+// short writes a duration to the second, without the parts at its end that are zero.
 func short(d time.Duration) string {
-	s := d.Round(time.Second).String()
-	s = strings.TrimSuffix(s, "0s")
-	if strings.HasSuffix(s, "h0m") {
-		s = strings.TrimSuffix(s, "0m")
+	text := d.Round(time.Second).String()
+	if minutes, ok := strings.CutSuffix(text, "m0s"); ok {
+		text = minutes + "m"
 	}
-	return cmp.Or(s, "0s")
+	if hours, ok := strings.CutSuffix(text, "h0m"); ok {
+		text = hours + "h"
+	}
+	return text
 }
 
 func (m *measure) write(p *strings.Builder, rows []incident, cols []column, found results) {

@@ -156,7 +156,13 @@ func ours(s breaker.Settings, marks429 bool) func(*rand.Rand) guard {
 		open := false
 		s := s
 		s.Random = random.Float64
-		s.OnTransition = func(_ context.Context, t breaker.Transition) { open = open || t.To == breaker.Open }
+		listener := s.OnTransition
+		s.OnTransition = func(ctx context.Context, t breaker.Transition) {
+			open = open || t.To == breaker.Open
+			if listener != nil {
+				listener(ctx, t)
+			}
+		}
 		b := breaker.MustNew(s)
 		return guard{
 			admit: func(ctx *callContext) (func(error), bool) {

@@ -33,6 +33,10 @@ type incident struct {
 // span is from one instant up to another.
 type span struct{ from, until time.Duration }
 
+func (s span) String() string {
+	return fmt.Sprintf("%.1f s to %.1f s", s.from.Seconds(), s.until.Seconds())
+}
+
 func (s span) has(at time.Duration) bool { return s.from <= at && at < s.until }
 
 func (in *incident) troubled(at time.Duration) bool {

@@ -7,7 +7,7 @@ const pageHead = `# League
 This page is written by a command. [docs/league.md](../../docs/league.md) says how to read it.
 
 The same incidents for this library, for other circuit breakers for Go, for no breaker at all, and for an oracle that
-knows the truth. This makes it again, in about half an hour of two processors:
+knows the truth. This makes it again, in an hour or less:
 
 `
 

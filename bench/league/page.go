@@ -82,7 +82,7 @@ var measures = []measure{
 		what:  "Trips in a row in which nothing is wrong, for each day of it.",
 		rows:  (*incident).steady, columns: breakers,
 		cell: func(in *incident, r, _ Result) string {
-			return strings.TrimSuffix(strings.TrimSuffix(fmt.Sprintf("%.1f", perDay(in, r)), "0"), ".")
+			return aDay(perDay(in, r))
 		},
 		worth: func(in *incident, r, _ Result) float64 { return perDay(in, r) },
 	},
@@ -248,6 +248,16 @@ func (m *measure) extremes(in *incident, cols []column, found results) (best, wo
 		}
 	}
 	return best, worst
+}
+
+// aDay writes a number of trips, with a tenth where that is not zero.
+func aDay(trips float64) string {
+	tenths := int(math.Round(10 * trips))
+	text := thousands(tenths / 10)
+	if tenths%10 != 0 {
+		text += fmt.Sprintf(".%d", tenths%10)
+	}
+	return text
 }
 
 // percent writes a share so that 100 means all.

@@ -71,6 +71,9 @@ func TestNumbersAsWritten(t *testing.T) {
 	for n, want := range map[int]string{0: "0", 999: "999", 1000: "1,000", 1234567: "1,234,567"} {
 		require.Equal(t, want, thousands(n))
 	}
+	for trips, want := range map[float64]string{0: "0", 4: "4", 1.96: "2", 2.14: "2.1", 54812: "54,812"} {
+		require.Equal(t, want, aDay(trips))
+	}
 	for d, want := range map[time.Duration]string{24 * time.Hour: "24h", 90 * time.Minute: "1h30m", 61*time.Second + 400*time.Millisecond: "1m1s", 10 * time.Second: "10s"} {
 		require.Equal(t, want, short(d))
 	}

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Outlast is longer than whatever a library leaves behind that ends by itself.
+// outlast is longer than whatever a library leaves behind that ends by itself.
 const outlast = 2 * time.Minute
 
 // driver drives a column through a row. It must run in a bubble.

@@ -74,7 +74,7 @@ type pace struct {
 	stretch float64 // of what is drawn anew each time
 }
 
-// Full is the pace of the table, quick that of a look at it.
+// full is the pace of the table, quick that of a look at it.
 var (
 	full  = pace{Day: 24 * time.Hour, BusyDay: 6 * time.Hour, Before: 6 * time.Minute, During: 5 * time.Minute, Then: 8 * time.Minute, Times: 6}
 	quick = pace{Day: 10 * time.Minute, BusyDay: time.Minute, Before: 2 * time.Minute, During: time.Minute, Then: time.Minute, Times: 2}

@@ -154,7 +154,7 @@ func writeVersions(p *strings.Builder, cols []column, versions map[string]string
 		fmt.Fprintf(p, "| %s | %s |\n", c.library, versions[c.library])
 	}
 	for _, module := range absent {
-		fmt.Fprintf(p, "| %s | not in the table: could not be had from the module proxy |\n", module)
+		fmt.Fprintf(p, "| %s | not in the table yet: it could not be had where this was run |\n", module)
 	}
 	p.WriteString("\n")
 }

@@ -72,6 +72,8 @@ type Failures struct {
 	FalseAlarm float64 `json:"false_alarm"`
 }
 
+const defaultFloor = 0.05
+
 // defaultFalseAlarm serves both relative trips. docs/defaults.md says why.
 const defaultFalseAlarm = 5e-5
 
@@ -92,7 +94,7 @@ func (f Failures) filled() Failures {
 	f.Multiple = cmp.Or(f.Multiple, 5)
 	f.Window = cmp.Or(f.Window, 5*time.Minute)
 	f.MinimumSamples = cmp.Or(f.MinimumSamples, 100)
-	f.Floor = cmp.Or(f.Floor, 0.05)
+	f.Floor = cmp.Or(f.Floor, defaultFloor)
 	f.FalseAlarm = cmp.Or(f.FalseAlarm, defaultFalseAlarm)
 	return f
 }
@@ -228,6 +230,11 @@ func (b *Breaker) failureEvidenceLocked(now time.Duration, c counts) Evidence {
 	e.TripPoint = min(headroom(reference), max(f.Floor, min(normal, reference)*f.Multiple))
 	e.against(reference, c.calls, f.FalseAlarm)
 	return e
+}
+
+// lowestTripPoint is what no trip point of the relative rate is below.
+func (s *Settings) lowestTripPoint() float64 {
+	return min(headroom(0), cmp.Or(s.Failures.Floor, defaultFloor))
 }
 
 // How improbable a run of failures must be, by the reference, to be news.

@@ -182,10 +182,11 @@ func (b *Breaker) tripLocked() (Cause, bool) {
 	if s.FailureRatio > 0 && c.failureRate() >= s.FailureRatio {
 		return CauseFailureRatio, true
 	}
-	if c.failures >= 2 && b.failureEvidenceLocked(b.now, c).trips() {
+	// Of the evidence, too, the first look is cheap.
+	if c.failures >= 2 && c.failureRate() >= s.lowestTripPoint() && b.failureEvidenceLocked(b.now, c).trips() {
 		return CauseRelativeFailures, true
 	}
-	if c.slowShare() >= s.slowCallRatio() && b.slowEvidenceLocked(b.now, c).trips() { // and so is this one
+	if c.slowShare() >= s.slowCallRatio() && b.slowEvidenceLocked(b.now, c).trips() {
 		return CauseSlowCalls, true
 	}
 	return 0, false

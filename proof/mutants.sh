@@ -25,7 +25,7 @@ ln -s "$here/mutants/go-test.sh" "$tmp/bin/go"
 
 cp -r "$root"/*.go "$root"/go.mod "$root"/go.sum "$root"/testdata "$tmp/breaker"
 cd "$tmp/breaker"
-rm -f example*_test.go {bench,configuration,defaults_internal,docs,dryrun,house,limits,readme,simulation,soak}_test.go
+rm -f example*_test.go {bench,configuration,defaults_internal,docs,dryrun,house,integrations,limits,readme,simulation,soak}_test.go
 
 options=()
 if [ $# -gt 0 ]; then

@@ -12,7 +12,7 @@ import "time"
 // clock that was set back: time goes on from there, and what was left of every
 // deadline is left. Only readings by which something was recorded or changed count as
 // such; a refusal and a read move nothing. A reading more than 146 years from the first
-// counts as 146. See docs/design.md, "Time".
+// counts as 146, also in the times of day that are told. See docs/design.md, "Time".
 type Clock interface {
 	// Now returns the time. Where it carries a monotonic reading, as that of
 	// time.Now does, only that one is used for durations.

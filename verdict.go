@@ -3,6 +3,7 @@ package breaker
 import (
 	"context"
 	"errors"
+	"time"
 )
 
 // Verdict says what an outcome tells about the dependency. Two of the five are evidence:
@@ -101,8 +102,8 @@ type verdictError struct {
 func (e *verdictError) Unwrap() error    { return e.error }
 func (e *verdictError) Verdict() Verdict { return e.verdict }
 
-// judge turns an error, which is not nil, into a verdict. Hurried reports that a Transient comes from
-// a deadline of the caller's own: whether the dependency had a fair chance is for
+// judge turns an error, which is not nil, into a verdict. Hurried reports that a Transient
+// comes from a deadline of the caller's own: whether the dependency had a fair chance is for
 // the record to say, which knows the normal latency.
 func (b *Breaker) judge(ctx context.Context, err error) (v Verdict, hurried bool) {
 	if v, ok := carriedVerdict(err); ok {
@@ -117,7 +118,15 @@ func (b *Breaker) judge(ctx context.Context, err error) (v Verdict, hurried bool
 	} else {
 		v = classifyBare(err)
 	}
-	return v, v == Transient && ended == context.DeadlineExceeded
+	return v, v == Transient && (ended == context.DeadlineExceeded || ended == nil && deadlinePassed(ctx))
+}
+
+// deadlinePassed reports whether the deadline of a context has passed before the context says so. A
+// connection that was given the same deadline has a timer of its own, and mostly its error
+// is there first.
+func deadlinePassed(ctx context.Context) bool {
+	deadline, ok := ctx.Deadline()
+	return ok && !time.Now().Before(deadline)
 }
 
 // classifier returns the caller's own, or nil. Update may be changing it.

@@ -355,6 +355,34 @@ func TestDeadlineAndALatencyOfTheCallersOwn(t *testing.T) {
 	}
 }
 
+// A connection that was given the deadline of the context has a timer of its own, and its
+// error may be there before the context has ended.
+func TestDeadlineThatTheContextDoesNotKnowOfYet(t *testing.T) {
+	for name, c := range map[string]struct {
+		until time.Duration // from now to the deadline
+		end   func(context.Context) error
+		want  string
+	}{
+		"passed":                    {-1, func(context.Context) error { return os.ErrDeadlineExceeded }, "canceled"},
+		"passed, another failure":   {-1, func(context.Context) error { return errDown }, "canceled"},
+		"passed, a carried verdict": {-1, func(context.Context) error { return breaker.WithVerdict(errDown, breaker.Transient) }, "transient"},
+		"ahead":                     {time.Hour, func(context.Context) error { return os.ErrDeadlineExceeded }, "transient"},
+	} {
+		r := newRig(t, breaker.Settings{})
+		measure(r, 20)
+		ctx := slowTimer{bg, time.Now().Add(c.until)}
+		require.Equal(t, c.want, r.ends(func() { _ = r.Do(ctx, c.end) }), name)
+	}
+}
+
+// slowTimer is a context whose timer has not fired.
+type slowTimer struct {
+	context.Context
+	deadline time.Time
+}
+
+func (c slowTimer) Deadline() (time.Time, bool) { return c.deadline, true }
+
 // A cancellation is no deadline: what else went wrong before normal had passed still counts.
 func TestCancellationIsNoDeadline(t *testing.T) {
 	r := newRig(t, breaker.Settings{})

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"os"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -223,6 +224,26 @@ func TestRequestCancel(t *testing.T) {
 		want := oneOf(test.want)
 		want.ok = 1
 		require.Equal(t, want, outcomesOf(b), name)
+	}
+}
+
+// A connection that was given the deadline of the context may be ahead of it.
+func TestDeadlineThatTheContextDoesNotKnowOfYet(t *testing.T) {
+	for deadline, want := range map[time.Duration]breaker.Verdict{-time.Second: breaker.Canceled, time.Hour: breaker.Transient} {
+		for _, classify := range []func(*http.Response, error) breaker.Verdict{nil, breakerhttp.Classify} {
+			b := onClock(t, newHandClock(), breaker.Settings{SlowCalls: breaker.SlowCalls{MinimumSamples: 1}})
+			attempt, err := b.TryAdmit(bg)
+			require.NoError(t, err)
+			attempt.Record(breaker.OK, time.Hour)
+			_, err = breakerhttp.NewTransport(answering(func(*http.Request) (*http.Response, error) {
+				return nil, os.ErrDeadlineExceeded
+			}), &breakerhttp.TransportOptions{Breaker: b, Classify: classify}).RoundTrip(
+				request(t, lateContext{bg, time.Now().Add(deadline)}, "http://a.example/", nil))
+			require.ErrorIs(t, err, os.ErrDeadlineExceeded)
+			wanted := oneOf(want)
+			wanted.ok = 1
+			require.Equal(t, wanted, outcomesOf(b), "deadline %v from now, own %v", deadline, classify != nil)
+		}
 	}
 }
 

@@ -129,18 +129,19 @@ func (x *exchange) hurried(took time.Duration) bool {
 
 // callersEnd returns how the caller ended the request, or nil: context.Canceled or
 // context.DeadlineExceeded. The Timeout of http.Client ends it in two ways at once, by
-// the context and by the old channel, of which either may be first.
+// the context and by the old channel, of which either may be first; and a connection with
+// the deadline of the context may be ahead of both.
 func callersEnd(r *http.Request) error {
 	ctx := r.Context()
 	if err := ctx.Err(); err != nil {
 		return err
 	}
+	if deadline, ok := ctx.Deadline(); ok && !time.Now().Before(deadline) {
+		return context.DeadlineExceeded
+	}
 	select {
 	//lint:ignore SA1019 http.Client still uses it
 	case <-r.Cancel:
-		if deadline, ok := ctx.Deadline(); ok && !time.Now().Before(deadline) {
-			return context.DeadlineExceeded
-		}
 		return context.Canceled
 	default:
 		return nil

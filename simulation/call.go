@@ -143,7 +143,7 @@ func (e *engine) retry(f *flight, pause time.Duration) bool {
 	}
 	wait := pause
 	if !e.scenario.Instant {
-		wait += min(c.Backoff<<min(f.try, 20), max(c.Backoff, longestBackoff))
+		wait += c.backoff(f.try)
 	}
 	if at := e.now + wait; at >= f.deadline || at >= f.leaves {
 		return false
@@ -162,4 +162,13 @@ func (e *engine) retry(f *flight, pause time.Duration) bool {
 func (e *engine) end(f *flight, how endKind, waited time.Duration, servable bool) {
 	e.book.ended(how, waited, servable)
 	e.flights.giveBack(f)
+}
+
+// backoff is the wait after a try, 0 for the first.
+func (c *Callers) backoff(try int) time.Duration {
+	wait := c.Backoff
+	for ; try > 0 && wait < longestBackoff; try-- {
+		wait = min(2*wait, longestBackoff)
+	}
+	return wait
 }

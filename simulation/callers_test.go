@@ -21,12 +21,25 @@ func TestRetriesMultiplyTheLoad(t *testing.T) {
 	require.Less(t, run(t, s).LoadMultiplier, 0.05, "a breaker stops them too")
 }
 
+// Each try takes a millisecond.
 func TestBackoffDoubles(t *testing.T) {
-	s := down()
-	s.Callers.Retries, s.Callers.Backoff = 3, 10*time.Millisecond
-	require.Equal(t, 4*time.Millisecond+(10+20+40)*time.Millisecond, run(t, s).Waited.Max)
-	s.Callers.Backoff = 0
-	require.Equal(t, 4*time.Millisecond, run(t, s).Waited.Max)
+	for _, test := range []struct {
+		retries int
+		backoff time.Duration
+		want    time.Duration // of waits
+	}{
+		{3, 0, 0},
+		{3, 10 * time.Millisecond, (10 + 20 + 40) * time.Millisecond},
+		{3, 20 * time.Second, (20 + 40 + 60) * time.Second},
+		{30, time.Microsecond, (1<<26-1)*time.Microsecond + 4*time.Minute},
+		{40, 3 * time.Hour, 40 * 3 * time.Hour},
+		{100, 31 * 24 * time.Hour, 100 * 31 * 24 * time.Hour},
+	} {
+		s := down()
+		s.Duration, s.Load.Rate = time.Second, 1
+		s.Callers = simulation.Callers{Retries: test.retries, Backoff: test.backoff}
+		require.Equal(t, test.want+time.Duration(test.retries+1)*time.Millisecond, run(t, s).Waited.Max, test)
+	}
 }
 
 func TestNoRetryBeyondTheDeadline(t *testing.T) {

@@ -47,7 +47,7 @@ func (e *engine) ask(f *flight) {
 	e.book.reached(e)
 	a := e.model.answer(e.now, f.luck, f.try, true)
 	var lasts time.Duration
-	lasts, f.err, f.over = e.outcome(f, a)
+	lasts, f.err, f.over = e.outcome(f, e.now, a)
 	if e.scenario.Instant {
 		e.settle(f, lasts)
 		return
@@ -58,15 +58,15 @@ func (e *engine) ask(f *flight) {
 // outcome returns how long an attempt lasts that begins now, what it ends with, and what
 // the caller's context ends with, if it does. The breaker knows of the caller's context
 // and not of a timeout inside the call.
-func (e *engine) outcome(f *flight, a answer) (lasts time.Duration, err, over error) {
+func (e *engine) outcome(f *flight, at time.Duration, a answer) (lasts time.Duration, err, over error) {
 	lasts, err = a.latency, a.err
 	if timeout := e.scenario.Callers.Timeout; timeout > 0 && timeout < lasts {
 		lasts, err = timeout, context.DeadlineExceeded
 	}
-	if left := f.deadline - e.now; left < lasts {
+	if left := f.deadline - at; left < lasts {
 		lasts, err, over = left, context.DeadlineExceeded, context.DeadlineExceeded
 	}
-	if left := f.leaves - e.now; left < lasts {
+	if left := f.leaves - at; left < lasts {
 		lasts, err, over = max(left, 0), context.Canceled, context.Canceled
 	}
 	return lasts, err, over
@@ -84,8 +84,27 @@ func (e *engine) refused(f *flight) {
 	if c.RetryRefusals && e.retry(f, pause) {
 		return
 	}
-	_, err, _ := e.outcome(f, e.model.answer(e.now, f.luck, f.try, false))
-	e.end(f, endRefused, max(back, e.now)-f.began, err == nil)
+	e.end(f, endRefused, max(back, e.now)-f.began, e.servable(f))
+}
+
+// servable reports whether the call would have been served by one of its tries if the
+// breaker had let them all through from the start, with the dependency as it is now.
+func (e *engine) servable(f *flight) bool {
+	c := &e.scenario.Callers
+	at := f.began
+	for try := 0; try <= c.Retries && at < f.deadline && at < f.leaves; try++ {
+		lasts, err, over := e.outcome(f, at, e.model.answer(e.now, f.luck, try, false))
+		if err == nil {
+			return true
+		}
+		if over != nil {
+			return false
+		}
+		if !e.scenario.Instant {
+			at += lasts + c.backoff(try)
+		}
+	}
+	return false
 }
 
 // land ends an attempt that was under way.

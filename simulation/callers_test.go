@@ -113,14 +113,25 @@ func TestRetriesOfRefusals(t *testing.T) {
 // What is refused is split by what the model would have answered, the same as what it
 // answers without a breaker.
 func TestRefusedAreSplitByWhatWouldHaveBeen(t *testing.T) {
-	s := steady(shareOf(incident(simulation.Failing), 0.7))
-	without := run(t, s)
-	s.NoBreaker = false
-	r := run(t, s)
-	require.Greater(t, r.Calls.RefusedServable, int64(100))
-	require.Greater(t, r.Calls.RefusedAnyway, int64(100))
-	require.Equal(t, without.Calls.Served, r.Calls.Served+r.Calls.RefusedServable)
-	require.Equal(t, without.Calls.Failed, r.Calls.Failed+r.Calls.RefusedAnyway)
+	for name, callers := range map[string]simulation.Callers{
+		"one try":                     {},
+		"retries":                     {Retries: 3},
+		"no time for all of them":     {Retries: 3, Backoff: 10 * time.Millisecond, Deadline: 65 * time.Millisecond},
+		"some go away between tries":  {Retries: 3, Backoff: 10 * time.Millisecond, CancelShare: 0.5, CancelAfter: 35 * time.Millisecond},
+		"refusals retried as well":    {Retries: 3, RetryRefusals: true, Backoff: 10 * time.Millisecond},
+		"and the pauses eat the time": {Retries: 3, RetryRefusals: true, Backoff: 10 * time.Millisecond, Deadline: 350 * time.Millisecond},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := steady(simulation.Incident{Kind: simulation.Failing, Start: 10 * time.Second, Share: 0.7})
+			s.Callers = callers
+			without := run(t, s)
+			s.NoBreaker = false
+			r := run(t, s)
+			require.Greater(t, r.Calls.Refused, int64(1000))
+			require.Equal(t, without.Calls.Served, r.Calls.Served+r.Calls.RefusedServable)
+			require.InDelta(t, float64(r.Calls.Served)/float64(without.Calls.Served), r.Goodput, 1e-6)
+		})
+	}
 }
 
 // A setting changes what a breaker does, and not what happens to the calls.

@@ -83,9 +83,10 @@ type Calls struct {
 	Refused   int64 `json:"refused"`   // the breaker said no
 	Canceled  int64 `json:"canceled"`  // the caller went away
 
-	// RefusedServable and RefusedAnyway split Refused: into the calls whose last attempt
-	// would have been served if the breaker had let it through, and those that would not.
-	// See the package's doc for what that means where load matters.
+	// RefusedServable and RefusedAnyway split Refused: into the calls that would have been
+	// served by one of their caller's tries if the breaker had let them all through, with
+	// the dependency as it was when the call was refused for the last time; and those that
+	// would not. See the package's doc for what that means where load matters.
 	RefusedServable int64 `json:"refused_servable"`
 	RefusedAnyway   int64 `json:"refused_anyway"`
 }

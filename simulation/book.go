@@ -97,9 +97,6 @@ func (b *book) probe(now time.Duration, in *instance) {
 	p := &b.probes
 	p.Count++
 	b.second.Probes++
-	if b.second.Probes > p.WorstSecond {
-		p.WorstSecond, p.WorstSecondAt = b.second.Probes, b.second.Start
-	}
 	if rest := now - in.opened; p.Count == 1 || rest < p.ShortestRest {
 		p.ShortestRest = rest
 	}
@@ -199,15 +196,25 @@ func (b *book) open(e *engine, in *instance, cause breaker.Cause, trouble time.D
 	}
 }
 
+// lookForWorst compares the second that is ending with the worst so far. What ends after
+// the run has no part in it.
+func (b *book) lookForWorst() {
+	s := &b.second
+	s.LatencyP50, s.LatencyP99 = b.inSecond.quantile(0.5), b.inSecond.quantile(0.99)
+	unserved := s.Failed + s.Throttled + s.Refused + s.Canceled
+	if unserved > b.worst.Failed+b.worst.Throttled+b.worst.Refused+b.worst.Canceled {
+		b.worst = *s
+	}
+	if s.Probes > b.probes.WorstSecond {
+		b.probes.WorstSecond, b.probes.WorstSecondAt = s.Probes, s.Start
+	}
+}
+
 // endSecond closes the second that has ended.
 func (b *book) endSecond(e *engine) {
 	s := &b.second
 	s.LatencyP50, s.LatencyP99 = b.inSecond.quantile(0.5), b.inSecond.quantile(0.99)
 	b.served.take(&b.inSecond)
-	unserved := s.Failed + s.Throttled + s.Refused + s.Canceled
-	if unserved > b.worst.Failed+b.worst.Throttled+b.worst.Refused+b.worst.Canceled {
-		b.worst = *s
-	}
 	b.lookForFullService(e)
 	if !b.noTimeline {
 		b.timeline = append(b.timeline, *s)
@@ -221,7 +228,8 @@ func (b *book) endSecond(e *engine) {
 func (b *book) lookForFullService(e *engine) {
 	s := &b.second
 	ended := s.Served + s.Failed + s.Throttled
-	if ended == 0 || s.Refused > 0 || float64(s.Served) < b.wellServed*float64(ended) ||
+	whole := s.Start+time.Second <= e.scenario.Duration
+	if !whole || ended == 0 || s.Refused > 0 || float64(s.Served) < b.wellServed*float64(ended) ||
 		!e.scenario.NoBreaker && s.Closed < len(e.instances) {
 		return
 	}

@@ -155,6 +155,7 @@ func (e *engine) finish(end time.Duration) {
 	e.setEdge()
 	e.moveTo(end)
 	e.observe()
+	e.book.lookForWorst()
 	for len(e.flights.heap) > 0 && !e.stopped {
 		e.next()
 	}
@@ -166,6 +167,7 @@ func (e *engine) finish(end time.Duration) {
 // endSecond writes a second down, and begins the next.
 func (e *engine) endSecond() {
 	e.observe()
+	e.book.lookForWorst()
 	e.book.endSecond(e)
 	e.stopped = e.ctx.Err() != nil
 }

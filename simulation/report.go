@@ -60,7 +60,7 @@ type Report struct {
 	Waited  Quantiles `json:"waited"`
 
 	// Worst is the second in which most calls ended without being served, the first of
-	// equals; the zero Second if there is none.
+	// equals; the zero Second if there is none. What ended after the run has no part in it.
 	Worst Second `json:"worst"`
 
 	// Transitions are the first 1,000 that Settings.OnTransition would be told of, of all
@@ -141,7 +141,8 @@ type Opens struct {
 // which lets everything through, none.
 type Probes struct {
 	// Count of all probes, and WorstSecond that of the second with most of them, which
-	// WorstSecondAt begins; both 0 without probes.
+	// WorstSecondAt begins; both 0 without probes. WorstSecond leaves out the probes that
+	// came after the run.
 	Count         int64         `json:"count"`
 	WorstSecond   int           `json:"worst_second"`
 	WorstSecondAt time.Duration `json:"worst_second_at"`

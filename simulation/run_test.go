@@ -172,6 +172,42 @@ func TestWorstSecondIsTheFirstOfEquals(t *testing.T) {
 	require.Zero(t, run(t, steady()).Worst)
 }
 
+// What ends after the run is counted in the last second, and would make it the worst of all.
+func TestWorstSecondIsOneOfTheRun(t *testing.T) {
+	hang := steady(simulation.Incident{Kind: simulation.Hang, Start: 10 * time.Second})
+	r := run(t, hang)
+	require.Equal(t, 600, r.Timeline[29].Failed)
+	require.Equal(t, 15*time.Second, r.Worst.Start)
+	require.Equal(t, 100, r.Worst.Failed)
+
+	probes := steady(simulation.Incident{Kind: simulation.Outage, Start: 10 * time.Second})
+	probes.NoBreaker = false
+	probes.Callers = simulation.Callers{Retries: 100, RetryRefusals: true, Backoff: time.Second}
+	probes.Settings = breaker.Settings{BreakDuration: time.Second, MaximumBreakDuration: time.Second}
+	r = run(t, probes)
+	require.Greater(t, r.Timeline[29].Probes, 10)
+	require.Equal(t, 2, r.Probes.WorstSecond)
+	require.Less(t, r.Probes.WorstSecondAt, 29*time.Second)
+}
+
+// A second of which the run has only a part does not count as one of full service.
+func TestFullServiceIsAWholeSecond(t *testing.T) {
+	for _, test := range []struct {
+		lasts time.Duration
+		want  time.Duration
+	}{
+		{20*time.Second + 100*time.Millisecond, 0},
+		{21*time.Second - 1, 0},
+		{21 * time.Second, time.Second},
+	} {
+		s := steady(incident(simulation.Outage))
+		s.Duration = test.lasts
+		o := run(t, s).Incidents[0]
+		require.Equal(t, test.want, o.FullService, test)
+		require.Equal(t, test.want > 0, o.FullServiceKnown, test)
+	}
+}
+
 func TestNoRetryAfterTheDeadlineOfAnInstantCall(t *testing.T) {
 	s := steady()
 	s.Instant = true

@@ -60,7 +60,7 @@ func newModel(s *Scenario) *model {
 			m.hump = newQuantiles(d.Hump.Median, d.Hump.P99)
 		}
 	}
-	m.warmth = warmth{Warming: d.Warming, room: d.Warming.Full}
+	m.warmth = warmth{Warming: d.Warming, room: d.Warming.Full, coldUntil: noTrouble}
 	m.enter(0)
 	return m
 }
@@ -128,7 +128,7 @@ func (m *model) troubleAt(now time.Duration) time.Duration {
 	if m.effect.inForce || m.warmth.cold(now) {
 		return now
 	}
-	return m.trouble
+	return max(m.trouble, m.warmth.coldUntil)
 }
 
 // answer says what the dependency does with a try of a call. Where it is not real, it

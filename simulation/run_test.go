@@ -122,6 +122,47 @@ func TestGraceAfterATrouble(t *testing.T) {
 	require.Positive(t, run(t, s).FalseTrips)
 }
 
+// By itself, a grace leaves room for the calls that began in the trouble to end.
+func TestGraceWaitsForTheCallers(t *testing.T) {
+	for name, callers := range map[string]simulation.Callers{
+		"deadline":              {Deadline: time.Minute},
+		"timeout":               {Timeout: time.Minute},
+		"the sooner of the two": {Deadline: 31 * 24 * time.Hour, Timeout: time.Minute},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := steady(incident(simulation.Hang))
+			s.NoBreaker, s.Duration, s.Callers = false, 2*time.Minute, callers
+			r := run(t, s)
+			require.NotEmpty(t, r.Opens)
+			require.Zero(t, during(r, 0, 70*time.Second).Refused, "it opens 50 s after the hang has ended")
+			require.Zero(t, r.FalseTrips)
+			s.Grace = 30 * time.Second
+			require.Positive(t, run(t, s).FalseTrips)
+		})
+	}
+}
+
+// Warm for less than the grace, a dependency may be what an open is owed to; and for longer
+// it is not.
+func TestGraceAfterTheCold(t *testing.T) {
+	for _, test := range []struct {
+		gain       float64 // of the room, from 1 to 10, ten times a second from 20 s on
+		falseTrips int
+	}{
+		{0.0125, 0}, // 92 s, and it opens after 100
+		{0.02, 1},   // 65 s
+	} {
+		s := steady(
+			incident(simulation.Outage),
+			simulation.Incident{Kind: simulation.Outage, Start: 100 * time.Second, Duration: 2 * time.Second, Harmless: true},
+		)
+		s.NoBreaker, s.Duration, s.Load.Rate, s.Grace = false, 3*time.Minute, 10, 30*time.Second
+		s.Dependency.Warming = simulation.Warming{Full: 10, Gain: test.gain, IdleGain: test.gain}
+		s.Settings = breaker.Settings{DisableAdaptive: true, ConsecutiveFailures: 5, BreakDuration: 4 * time.Second}
+		require.Equal(t, test.falseTrips, run(t, s).FalseTrips, test)
+	}
+}
+
 // The first probe that succeeds is served, and nothing is refused in its second; but the
 // breaker is still half-open.
 func TestFullServiceWaitsForTheClose(t *testing.T) {

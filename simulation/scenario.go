@@ -59,7 +59,8 @@ type Scenario struct {
 	Instant bool `json:"instant"`
 
 	// Grace is for how long after a trouble an open may still be owed to it. See
-	// [Report.FalseTrips]. Default 30 s.
+	// [Report.FalseTrips]. Default 30 s and what a call that began in the trouble may last
+	// beyond it: Callers.Timeout, or else Callers.Deadline.
 	Grace time.Duration `json:"grace"`
 
 	// OnSecond is told of every second of the timeline once it is over, in order: for
@@ -179,7 +180,7 @@ const refusalPause = 100 * time.Millisecond
 func (s Scenario) filled() Scenario {
 	s.Duration = cmp.Or(s.Duration, 10*time.Minute)
 	s.Instances = cmp.Or(s.Instances, 1)
-	s.Grace = cmp.Or(s.Grace, 30*time.Second)
+	s.Grace = cmp.Or(s.Grace, min(30*time.Second+cmp.Or(s.Callers.Timeout, s.Callers.Deadline), longest))
 	d := &s.Dependency
 	d.Median = cmp.Or(d.Median, 20*time.Millisecond)
 	d.P99 = cmp.Or(d.P99, 4*d.Median)

@@ -10,6 +10,8 @@ type warmth struct {
 	room  float64
 	step  time.Duration // the one that calls are counted in, as a number
 	calls int           // in it
+
+	coldUntil time.Duration // as far as it has caught up
 }
 
 // restart makes it cold.
@@ -48,6 +50,9 @@ func (w *warmth) take(now time.Duration, work float64, real bool) (float64, bool
 // catchUp ends the steps that are over.
 func (w *warmth) catchUp(now time.Duration) {
 	for step := now / w.Step; w.step < step; w.step++ {
+		if w.room < w.Full {
+			w.coldUntil = (w.step + 1) * w.Step
+		}
 		switch {
 		case w.calls > 2*int(w.room):
 			w.room = max(1, w.room-w.Loss)

@@ -274,8 +274,10 @@ func (b *book) report(e *engine) *Report {
 	}
 	b.unserved.merge(&b.served)
 	r.Waited = b.unserved.quantiles()
-	days := s.Duration.Hours() / 24
-	r.FalseTripsADay = rounded(float64(b.falseTrips) / days / float64(s.Instances))
+	if b.falseTrips > 0 {
+		days := s.Duration.Hours() / 24
+		r.FalseTripsADay = rounded(float64(b.falseTrips) / days / float64(s.Instances))
+	}
 	return r
 }
 

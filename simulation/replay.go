@@ -113,7 +113,7 @@ func (r *Replay) Add(c Call) error {
 // ended.
 func (r *Replay) Report() *Report {
 	if r.report == nil {
-		r.engine.scenario.Duration = r.end + 1
+		r.engine.scenario.Duration = r.end
 		r.engine.finish(r.end + 1)
 		r.report = r.engine.book.report(r.engine)
 	}

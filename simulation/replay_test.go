@@ -57,7 +57,7 @@ func TestReplay(t *testing.T) {
 	require.NotContains(t, r.String(), "false trips")
 	require.Empty(t, r.Incidents)
 	require.Equal(t, 20*time.Millisecond, r.Latency.Max)
-	require.Equal(t, 119900*time.Millisecond+20*time.Millisecond+1, r.Duration)
+	require.Equal(t, 119900*time.Millisecond+20*time.Millisecond, r.Duration)
 	require.Len(t, r.Timeline, 120)
 }
 

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"time"
-
-	"github.com/normal-go/breaker"
 )
 
 // The life of a call: it is offered, asks its breaker, reaches the dependency or is
@@ -40,7 +38,7 @@ func (e *engine) ask(f *flight) {
 			e.refused(f)
 			return
 		}
-		if in.state == breaker.HalfOpen && !e.scenario.Settings.Shadow {
+		if f.attempt.Probe() && !e.scenario.Settings.Shadow {
 			e.book.probe(e.now, in)
 		}
 	}

@@ -31,9 +31,7 @@ type engine struct {
 type instance struct {
 	number  int
 	breaker *breaker.Breaker // nil without one
-	state   breaker.State    // as of the newest transition that is told
-
-	opened time.Duration // the newest time
+	opened  time.Duration    // the newest time
 }
 
 func newEngine(ctx context.Context, s Scenario, epoch time.Time, withModel bool) *engine {
@@ -207,7 +205,6 @@ func (e *engine) observe() {
 
 // turned takes note of a transition.
 func (e *engine) turned(in *instance, t breaker.Transition) {
-	in.state = t.To
 	e.book.transition(t)
 	if t.To != breaker.Open {
 		return

@@ -133,7 +133,7 @@ func (e *engine) offerRecorded(c Call) {
 		e.end(f, endRefused, 0, recordedEnding(c.Verdict) == endServed)
 		return
 	}
-	if in.state == breaker.HalfOpen && !e.scenario.Settings.Shadow {
+	if f.attempt.Probe() && !e.scenario.Settings.Shadow {
 		e.book.probe(e.now, in)
 	}
 	e.book.reached(e)

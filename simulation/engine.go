@@ -70,7 +70,7 @@ func (e *engine) newInstance(n int) *instance {
 }
 
 // Run runs a scenario to its end. Its error is a [*ScenarioError], or that of ctx, which
-// is looked at once every simulated second.
+// is looked at once every simulated second, and at the end.
 func Run(ctx context.Context, s Scenario) (*Report, error) {
 	if err := s.Validate(); err != nil {
 		return nil, err
@@ -157,7 +157,7 @@ func (e *engine) finish(end time.Duration) {
 	for len(e.flights.heap) > 0 && !e.stopped {
 		e.next()
 	}
-	if !e.stopped {
+	if e.stopped = e.stopped || e.ctx.Err() != nil; !e.stopped {
 		e.book.endSecond(e)
 	}
 }

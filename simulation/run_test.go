@@ -26,6 +26,19 @@ func TestRunEndsWithItsContext(t *testing.T) {
 	require.Equal(t, 3, seen)
 }
 
+// However short the run.
+func TestRunWithAContextThatHasEnded(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	for _, lasts := range []time.Duration{time.Millisecond, time.Second, time.Minute} {
+		s := steady()
+		s.Duration = lasts
+		report, err := simulation.Run(ctx, s)
+		require.ErrorIs(t, err, context.Canceled, lasts)
+		require.Nil(t, report, lasts)
+	}
+}
+
 func TestRunTellsOfEachSecond(t *testing.T) {
 	s := steady()
 	var told []simulation.Second

@@ -73,7 +73,7 @@ type Incident struct {
 	// Latency, above 0. It has no default.
 	Factor float64 `json:"factor"`
 
-	// Period of Flapping. Default 20 s.
+	// Period of Flapping, at least 1 ms. Default 20 s.
 	Period time.Duration `json:"period"`
 
 	// Rate is what Capacity leaves, in calls a second. It has no default.

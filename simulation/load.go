@@ -49,7 +49,8 @@ type Burst struct {
 	Start    time.Duration `json:"start"`
 	Duration time.Duration `json:"duration"`
 
-	// Every is when it comes again, counted from Start to Start. Default 0: once.
+	// Every is when it comes again, counted from Start to Start, at least 1 ms. Default 0:
+	// once.
 	Every time.Duration `json:"every"`
 
 	// Factor is what the rate is multiplied with. It has no default; below 1, it is a lull.

@@ -129,7 +129,7 @@ type Warming struct {
 	// many. Default 0: it is never cold, and its room not bounded.
 	Full float64 `json:"full"`
 
-	// Step is what the room is counted by. Default 100 ms.
+	// Step is what the room is counted by, at least 1 ms. Default 100 ms.
 	Step time.Duration `json:"step"`
 
 	// Gain, IdleGain and Loss are in calls a step, for each step. Defaults 0.2, 0.05

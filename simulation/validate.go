@@ -66,7 +66,7 @@ func (l Load) validate(p *problems) {
 		name := fmt.Sprintf("Load.Bursts[%d]", i)
 		p.duration(name+".Start", burst.Start)
 		p.positive(name+".Duration", burst.Duration)
-		p.duration(name+".Every", burst.Every)
+		p.period(name+".Every", burst.Every)
 		if burst.Every > 0 && burst.Every < burst.Duration {
 			p.add("%s.Every must be at least its Duration (%v), got %v", name, burst.Duration, burst.Every)
 		}
@@ -106,7 +106,7 @@ func (d Dependency) validate(p *problems) {
 			p.add("Dependency.Warming.Full must be at least 1, got %v", w.Full)
 		}
 	}
-	p.duration("Dependency.Warming.Step", w.Step)
+	p.period("Dependency.Warming.Step", w.Step)
 	p.gain("Dependency.Warming.Gain", w.Gain)
 	p.gain("Dependency.Warming.IdleGain", w.IdleGain)
 	p.gain("Dependency.Warming.Loss", w.Loss)
@@ -116,7 +116,7 @@ func (i Incident) validate(name string, p *problems) {
 	p.duration(name+".Start", i.Start)
 	p.duration(name+".Duration", i.Duration)
 	p.share(name+".Share", i.Share)
-	p.duration(name+".Period", i.Period)
+	p.period(name+".Period", i.Period)
 	switch i.Kind {
 	case Brownout:
 		p.above(name+".Factor", i.Factor, 1)
@@ -186,6 +186,16 @@ func (p *problems) duration(field string, d time.Duration) {
 	if d > longest { // and no sum of a few overflows
 		p.add("%s must be at most %v, got %v", field, longest, d)
 	}
+}
+
+// period is a duration that comes again and again: a run attends to each.
+func (p *problems) period(field string, d time.Duration) {
+	const least = time.Millisecond
+	if d > 0 && d < least {
+		p.add("%s must be at least %v, got %v", field, least, d)
+		return
+	}
+	p.duration(field, d)
 }
 
 func (p *problems) positive(field string, d time.Duration) {

@@ -29,8 +29,9 @@
 // A report is a function of its scenario: the same seed gives the same bytes, on every
 // machine. The one thing that machines may disagree on is the last digit of a logarithm,
 // which the breaker weighs its evidence with; the report rounds it off, and a decision
-// would have to hang on it. What happens to a call is drawn when it is offered, whatever the breaker says
-// to it, so two settings, compared on one seed, see the same calls with the same luck.
+// would have to hang on it. What happens to a call is drawn when it is offered, whatever
+// the breaker says to it, so two settings, compared on one seed, see the same calls with
+// the same luck.
 //
 // # What would have been
 //

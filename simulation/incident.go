@@ -80,7 +80,8 @@ type Incident struct {
 	Rate float64 `json:"rate"`
 
 	// Harmless says that a breaker should leave the incident alone: an open because of it
-	// is a false trip. Throttling and Latency are harmless by their nature. Default false.
+	// is a false trip. Throttling and Latency are harmless by their nature. A Capacity that
+	// sheds calls is a trouble all the same, see [Report.FalseTrips]. Default false.
 	Harmless bool `json:"harmless"`
 }
 

@@ -96,7 +96,8 @@ type Dependency struct {
 	// that would wait for longer than Queue are shed: they fail at once. A call holds its
 	// share of the capacity for as long as it takes, compared with when all is well: n
 	// times slower leaves an n-th of the capacity. What nobody waits for any more is done
-	// all the same. Default 0: no bound.
+	// all the same, at the rate at which it was taken in: below one call a second, a single
+	// call can hold the capacity for long after an incident. Default 0: no bound.
 	Capacity float64 `json:"capacity"`
 
 	// Queue is the longest wait for capacity. Default 1 s.
@@ -120,10 +121,10 @@ type Hump struct {
 // its caches are empty, its pools are not filled. It counts in steps of time, and has room
 // for a number of calls a step.
 //
-// It comes back with a room of 1. With a room of r, calls take Full/r times as long. The calls of a step beyond r
-// take longer still, in proportion, and those beyond 3r fail. A step with more than twice
-// the room's calls knocks it back by Loss, to no less than 1; any other warms it: by Gain
-// if it had calls, by IdleGain if not, to no more than Full.
+// It comes back with a room of 1. With a room of r, calls take Full/r times as long. The
+// calls of a step beyond r take longer still, in proportion, and those beyond 3r fail. A
+// step with more than twice the room's calls knocks it back by Loss, to no less than 1; any
+// other warms it: by Gain if it had calls, by IdleGain if not, to no more than Full.
 type Warming struct {
 	// Full is the room when warm, in calls a step, of which it can have three times as
 	// many. Default 0: it is never cold, and its room not bounded.

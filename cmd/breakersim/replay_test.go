@@ -162,7 +162,7 @@ func TestReplayWithBadLines(t *testing.T) {
 	r := breakersim(t, log, "replay", "-", "--opens", "0")
 	require.Zero(t, r.code)
 	require.Equal(t, `breakersim: standard input:2: a duration must be a number, or as 12.5ms, got "a while"`+"\n"+
-		"breakersim: standard input:902: it begins 23h59m59.9s before a call that came earlier, and --reorder is 1m0s\n", r.err)
+		"breakersim: standard input:902: it begins 23h59m59.8s before a call that came earlier, and --reorder is 1m0s\n", r.err)
 	require.Contains(t, r.out, "bad lines: 2 of 1,200 (0.17 %)")
 
 	r = here(t, strings.NewReader(log), "replay", "-", "--bad", "0.1%")

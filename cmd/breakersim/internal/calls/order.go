@@ -7,12 +7,14 @@ import (
 
 // Access logs are written when calls end, so calls come out of the order in which they
 // began. order holds back those that began within the window before the newest start, and
-// lets them go in the order of their starts.
+// lets them go in the order of their starts. A start is the newest once another line has
+// one as late: a single broken time would let everything go.
 type order struct {
 	window time.Duration
 	most   int // held back
 	heap   []Call
 	newest int64
+	last   int64 // the start of the line before
 	passed int64 // the start of the newest that was let go
 	any    bool
 }
@@ -20,8 +22,7 @@ type order struct {
 // mostHeld bounds the memory, whatever the window and the rate: 40 MiB.
 const mostHeld = 1 << 20
 
-// longestLog is how far from the first line a call may begin: what a replay can cover. It
-// also keeps one broken time from letting everything go.
+// longestLog is how far from the first line a call may begin: what a replay can cover.
 const longestLog = 31 * 24 * time.Hour
 
 // put takes a call in. It refuses one that comes too late.
@@ -32,9 +33,12 @@ func (o *order) put(c Call, first int64) error {
 	case c.Start-first > int64(longestLog) || c.Start < first-int64(longestLog):
 		return fmt.Errorf("it begins %v from the first line, and at most %v are replayed", time.Duration(c.Start-first).Round(time.Second), longestLog)
 	}
-	if len(o.heap) == 0 && !o.any || c.Start > o.newest {
-		o.newest = c.Start
+	if len(o.heap) == 0 && !o.any {
+		o.newest = c.Start - int64(longestLog)
+	} else {
+		o.newest = max(o.newest, min(o.last, c.Start))
 	}
+	o.last = c.Start
 	o.heap = append(o.heap, c)
 	i := len(o.heap) - 1
 	for i > 0 {

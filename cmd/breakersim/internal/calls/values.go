@@ -172,6 +172,13 @@ func durationOrList(text []byte, unit time.Duration) (time.Duration, error) {
 		}
 		return sum, nil
 	}
+	if f, err := strconv.ParseFloat(string(text), 64); err == nil && bytes.ContainsAny(text, "eE") { // 5e-05, as some languages write
+		if unit == 0 {
+			return 0, errNoUnit
+		}
+		ns := math.Round(f * float64(unit))
+		return time.Duration(max(-1, min(ns, float64(longestLog)+1e9))), nil
+	}
 	d, err := time.ParseDuration(string(text))
 	if err != nil {
 		return 0, fmt.Errorf("a duration must be a number, or as 12.5ms, got %s", quoted(text))

@@ -22,12 +22,13 @@ func newCSV(o *Options, header []byte) (*csvLines, error) {
 	if o.Comma != 0 {
 		c.comma = byte(o.Comma)
 	}
-	if err := c.split(bytes.TrimPrefix(header, []byte("\xEF\xBB\xBF"))); err != nil {
+	if err := c.split(header); err != nil {
 		return nil, fmt.Errorf("the header: %w", err)
 	}
 	columns := map[string]int{}
 	var names []string
 	for i, name := range c.fields {
+		name = bytes.TrimSpace(name)
 		columns[string(name)] = i
 		names = append(names, string(name))
 	}

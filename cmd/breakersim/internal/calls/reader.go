@@ -147,8 +147,11 @@ func (r *Reader) readLine() error {
 		return err
 	}
 	r.number++
+	if r.number == 1 {
+		line = bytes.TrimPrefix(line, []byte("\xEF\xBB\xBF"))
+	}
 	line = bytes.TrimRight(line, "\r\n")
-	if len(bytes.TrimSpace(line)) == 0 && !tooLong {
+	if len(bytes.TrimSpace(line)) == 0 {
 		return nil
 	}
 	if r.parse == nil {
@@ -261,7 +264,7 @@ func (r *Reader) begin(line []byte) (header bool, err error) {
 // guess tells the format of a first line.
 func guess(o *Options, line []byte) string {
 	switch {
-	case line[0] == '{':
+	case bytes.TrimSpace(line)[0] == '{':
 		return JSON
 	case o.LogFormat != "", bytes.Contains(line, []byte(` [`)) && bytes.Contains(line, []byte(`] "`)):
 		return Nginx

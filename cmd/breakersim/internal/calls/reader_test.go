@@ -97,6 +97,27 @@ func TestFormats(t *testing.T) {
 			log:     "02/Mar/2026:03:00:05 +0000|2026-03-02T03:00:05+00:00|1772420405.700|0.200|200\n",
 			want:    []string{"5.5s 200ms ok"},
 		},
+		"CSV with spaces in the header": {
+			log:  "start, duration_ms, status\n1772420400.5, 20, 200\n",
+			want: []string{"500ms 20ms ok"},
+		},
+		"JSON after a mark and a space": {
+			log:  "\uFEFF {\"start\":1772420400.5,\"duration\":\"20ms\",\"status\":200}\n {\"start\":1772420401.5,\"duration\":\"20ms\",\"status\":200}\n",
+			want: []string{"500ms 20ms ok", "1.5s 20ms ok"},
+		},
+		"a mark alone": {
+			log:  "\uFEFF\nstart,duration,outcome\n1772420400.5,20ms,ok\n",
+			want: []string{"500ms 20ms ok"},
+		},
+		"more line ends than a line may have": {
+			log:  strings.Repeat("\r", 2<<20) + "\nstart,duration,outcome\n1772420400.5,20ms,ok\n",
+			want: []string{"500ms 20ms ok"},
+		},
+		"exponents": {
+			options: calls.Options{Unit: "s"},
+			log:     `{"start":1772420400.5,"duration":5e-05,"status":200}` + "\n" + `{"start":1772420401.5,"duration":"1.5E+1, 0.5","status":200}` + "\n",
+			want:    []string{"500ms 50µs ok", "1.5s 15.5s ok"},
+		},
 		"every nanosecond": {
 			log:  "start,duration_s,outcome\n1772420401.123456789,0.000000001,ok\n",
 			want: []string{"1.123456789s 1ns ok"},

@@ -1,9 +1,8 @@
 package main
 
 import (
-	"bytes"
 	"fmt"
-	"os"
+	"io"
 	"strconv"
 	"strings"
 
@@ -138,19 +137,9 @@ func fleetRow(r *simulation.Report, jitter breaker.Jitter) []string {
 }
 
 func writeProbes(path, title string, series []*chart.Series) error {
-	format, err := plotFormat(path)
-	if err != nil {
-		return err
-	}
-	var picture bytes.Buffer
-	subtitle := "probes a second, of all breakers together"
-	if err := chart.DrawProbes(&picture, format, title, subtitle, series...); err != nil {
-		return err
-	}
-	if err := os.WriteFile(path, picture.Bytes(), 0o644); err != nil {
-		return fileError(err)
-	}
-	return nil
+	return writePicture(path, func(w io.Writer, format string) error {
+		return chart.DrawProbes(w, format, title, "probes a second, of all breakers together", series...)
+	})
 }
 
 func counted(n int, what string) string {

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -22,14 +23,21 @@ func plotFormat(path string) (string, error) {
 	return format, nil
 }
 
-// writePlot draws into a file, which is there only if all went well.
+// writePlot draws timelines into a file.
 func writePlot(path string, series ...*chart.Series) error {
+	return writePicture(path, func(w io.Writer, format string) error {
+		return chart.Draw(w, format, series...)
+	})
+}
+
+// writePicture draws into a file, which is there only if all went well.
+func writePicture(path string, draw func(w io.Writer, format string) error) error {
 	format, err := plotFormat(path)
 	if err != nil {
 		return err
 	}
 	var picture bytes.Buffer
-	if err := chart.Draw(&picture, format, series...); err != nil {
+	if err := draw(&picture, format); err != nil {
 		return err
 	}
 	if err := os.WriteFile(path, picture.Bytes(), 0o644); err != nil {

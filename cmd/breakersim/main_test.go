@@ -266,14 +266,14 @@ type full struct{}
 
 func (full) Write([]byte) (int, error) { return 0, errors.New("no space left") }
 
-// The time at which a scenario begins is the package's own.
+// When a scenario begins, and how long it lasts, is the package's own.
 func TestSimulationStart(t *testing.T) {
 	report, err := simulation.Run(t.Context(), simulation.Scenario{
-		Duration:  10 * 1e9,
 		Load:      simulation.Load{Rate: 100, Every: 1e9},
 		Incidents: []simulation.Incident{{Kind: simulation.Outage}},
 		Instant:   true,
 	})
 	require.NoError(t, err)
 	require.Equal(t, simulationStart.Add(0), report.Transitions[0].At)
+	require.Equal(t, simulationLasts, report.Duration)
 }

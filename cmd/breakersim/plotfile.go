@@ -49,6 +49,9 @@ func writePicture(path string, draw func(w io.Writer, format string) error) erro
 // simulationStart is the time of day at which a scenario begins, on its own clock.
 var simulationStart = time.Date(2000, time.January, 1, 0, 0, 0, 0, time.UTC)
 
+// simulationLasts is how long a scenario lasts that does not say.
+const simulationLasts = 10 * time.Minute
+
 // seriesOf returns what there is to draw of a run.
 func seriesOf(r *simulation.Report, start time.Time) *chart.Series {
 	s := &chart.Series{Title: r.Name, Subtitle: summary(r), Fleet: r.Instances > 1, NoBreaker: r.NoBreaker}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -79,7 +80,7 @@ func outputFlag(c *cobra.Command, output *string) {
 
 // simulate runs a scenario, with its progress on a terminal.
 func simulate(c *cobra.Command, s streams, scenario simulation.Scenario) (*simulation.Report, error) {
-	p := newProgress(s, scenario.Name, int64(scenario.Duration.Seconds()))
+	p := newProgress(s, scenario.Name, int64(cmp.Or(scenario.Duration, simulationLasts).Seconds()))
 	scenario.OnSecond = func(simulation.Second) { p.add(1) }
 	report, err := simulation.Run(c.Context(), scenario)
 	p.done()

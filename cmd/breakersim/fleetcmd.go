@@ -13,10 +13,7 @@ import (
 	"github.com/normal-go/breaker/simulation"
 )
 
-const (
-	mostFleets    = 12
-	mostInstances = 100_000
-)
+const mostFleets = 12
 
 func newFleet(s streams) *cobra.Command {
 	var (
@@ -96,10 +93,13 @@ func fleetsOf(base simulation.Scenario, instances []int, jitters []string) (flee
 	if len(instances) == 0 {
 		instances = []int{max(base.Instances, 1)}
 	}
+	if len(jitters) == 0 {
+		return nil, misused("fleet: --jitter must be one of none, full and equal, got nothing")
+	}
 	name := base.Name
 	for _, n := range instances {
-		if n < 1 || n > mostInstances {
-			return nil, misused("fleet: --instances must be from 1 to %s, got %d", thousands(mostInstances), n)
+		if n < 1 {
+			return nil, misused("fleet: --instances must be at least 1, got %d", n)
 		}
 		for _, text := range jitters {
 			f := base

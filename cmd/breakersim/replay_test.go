@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"strings"
 	"testing"
@@ -149,10 +150,35 @@ func TestFormatsAgree(t *testing.T) {
 		"jsonl": here(t, strings.NewReader(jsonLines.String()), "replay", "-", "--start", "at", "--duration", "http.took_ms", "--status", "http.code"),
 		"nginx": here(t, strings.NewReader(nginx.String()), "replay", "-", "--log-format", "$status [$begun] $took", "--start", "begun", "--duration", "took"),
 		"gz":    here(t, nil, "replay", write(t, "calls.csv.gz", zipped.String())),
+		"gzip":  here(t, &zipped, "replay", "-"),
 		"tabs":  here(t, strings.NewReader(strings.ReplaceAll(string(text), ",", "\t")), "replay", "-", "--delimiter", "tab"),
 	} {
 		require.Zero(t, r.code, "%s: %s", name, r.err)
 		require.Equal(t, after(want), after(r.out), name)
+	}
+}
+
+// A replay refuses nothing as it is.
+func TestReplayOfAShadow(t *testing.T) {
+	shadow := write(t, "shadow.yaml", "shadow: true\n")
+	r := breakersim(t, badMinute(), "replay", "-", "--settings", shadow)
+	require.Zero(t, r.code, r.err)
+	require.Regexp(t, `\nwould have refused +(\d+) +(\d+)\n`, r.out)
+	row := strings.Fields(regexp.MustCompile(`would have refused .*`).FindString(r.out))
+	require.Equal(t, row[3], row[4])
+	require.NotEqual(t, "0", row[4])
+}
+
+// Each kind of input that is no log has its words, which name it once.
+func TestReplayOfNoLog(t *testing.T) {
+	empty, dir := write(t, "empty.gz", ""), t.TempDir()
+	half := write(t, "half.gz", "\x1f\x8b")
+	for path, want := range map[string]string{
+		empty: empty + ": there is no call in it",
+		half:  half + ": unexpected EOF",
+		dir:   dir + ": is a directory",
+	} {
+		require.Equal(t, ran{exitFailed, "", "breakersim: " + want + "\n"}, here(t, nil, "replay", path))
 	}
 }
 

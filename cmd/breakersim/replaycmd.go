@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bufio"
 	"compress/gzip"
 	"context"
 	"errors"
@@ -34,8 +35,7 @@ func newReplay(s streams) *cobra.Command {
 		Long: `Replay runs a breaker over calls that really happened. It says when the breaker would
 have opened and why, what it would have refused, and how much of that had failed
 anyway. With --settings it compares: a column for the defaults, and one for each file,
-all in one pass. FILE may be "-", for standard input, and compressed, if it ends in
-.gz.
+all in one pass. FILE may be "-", for standard input, and compressed by gzip.
 
 What happened has happened: a replay cannot say what callers would have done instead,
 nor how the dependency would have fared with less load. run and compare can.
@@ -103,7 +103,7 @@ replay fails: at the end, or once there are more than 1,000.`,
 			if err != nil {
 				return err
 			}
-			if len(variants) > 0 && variants[0].replay == nil {
+			if variants[0].replay == nil {
 				return fmt.Errorf("%s: there is no call in it", shown(args[0]))
 			}
 			r := resultOf(args[0], counts, variants)
@@ -152,21 +152,35 @@ func replayFile(ctx context.Context, s streams, path string, o calls.Options, va
 	defer stop()
 	p := newProgress(s, nameFrom(path), size, progressbar.OptionShowBytes(true))
 	counting := &counter{from: from, progress: p}
-	var text io.Reader = counting
-	if strings.HasSuffix(path, ".gz") {
-		unzipped, err := gzip.NewReader(counting)
-		if err != nil {
-			return calls.Counts{}, fmt.Errorf("%s: %w", shown(path), err)
-		}
-		text = unzipped
+	text, err := unzipped(counting)
+	if err != nil {
+		return calls.Counts{}, inLog(path, err)
 	}
 	r := calls.NewReader(text, o)
 	err = feed(ctx, r, variants)
 	p.done()
 	if err != nil && !errors.Is(err, context.Canceled) {
-		err = fmt.Errorf("%s: %w", shown(path), err)
+		err = inLog(path, err)
 	}
 	return r.Counts(), err
+}
+
+// unzipped returns what a log says, which is compressed if it begins as gzip does.
+func unzipped(log io.Reader) (io.Reader, error) {
+	ahead := bufio.NewReader(log)
+	if magic, _ := ahead.Peek(2); string(magic) != "\x1f\x8b" {
+		return ahead, nil // which has the error again, if there was one
+	}
+	return gzip.NewReader(ahead)
+}
+
+// inLog says in which log something is wrong, once.
+func inLog(path string, err error) error {
+	var p *os.PathError
+	if errors.As(err, &p) {
+		err = p.Err
+	}
+	return fmt.Errorf("%s: %w", shown(path), err)
 }
 
 func feed(ctx context.Context, r *calls.Reader, variants []*variant) error {

@@ -61,6 +61,7 @@ func (v *variant) add(c calls.Call) error {
 
 func (v *variant) begin(start time.Time) (err error) {
 	settings := v.settings
+	settings.Shadow = false // a replay is a dry run already, and is to say what would be refused
 	if settings.Name == "" {
 		settings.Name = v.name
 	}

@@ -29,7 +29,7 @@ type call struct {
 	*guard
 	ctx     context.Context
 	conn    *conn // nil for a Connect
-	rested  bool  // it is the first of a connection that comes out of the pool
+	rested  bool  // its connection comes out of the pool, and has answered nothing since
 	start   time.Time
 	latency time.Duration // to the answer
 
@@ -72,6 +72,7 @@ func ask[T any](x *call, fn func() (T, error)) (T, error) {
 	case err != nil:
 		x.fail(err)
 	default:
+		x.rested = false // it lives
 		x.latency = x.now().Sub(x.start)
 	}
 	return answer, err

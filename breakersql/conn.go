@@ -102,12 +102,14 @@ func (q queryer) QueryContext(ctx context.Context, query string, args []driver.N
 // begin begins a call, if the breaker admits it or the transaction that it is part of.
 func (c *conn) begin(ctx context.Context) (*call, error) {
 	x := newCall(ctx, c.guard, c)
-	x.rested, c.rested = c.rested, false
+	x.rested = c.rested
 	if c.inTx {
 		x.follow()
-		return x, nil
+	} else if err := x.admit(); err != nil {
+		return nil, err
 	}
-	return x, x.admit()
+	c.rested = false
+	return x, nil
 }
 
 // run makes a call that is over when the driver returns.

@@ -40,3 +40,20 @@ func TestOutageOfResults(t *testing.T) {
 	}
 	requireRefusal(t, asking["query"](bg, g.db), breaker.Open, "five in a row")
 }
+
+// A refusal does not reach the connection, so the call after it is still its first.
+func TestDeadConnectionsAfterARefusal(t *testing.T) {
+	g := newGuarded(t, breaker.Settings{})
+	g.warm(t)
+	conn, err := g.db.Conn(bg)
+	require.NoError(t, err)
+	defer conn.Close()
+	g.b.Isolate()
+	_, err = conn.ExecContext(bg, "exec")
+	requireRefusal(t, err, breaker.Isolated, "exec")
+	g.b.Reset()
+	g.failsOnce("exec", driver.ErrBadConn)
+	n := g.during(func() { _, err = conn.ExecContext(bg, "exec") })
+	require.ErrorIs(t, err, driver.ErrBadConn)
+	require.Equal(t, outcomes{released: 1}, n)
+}

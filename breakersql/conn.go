@@ -101,6 +101,7 @@ func (q queryer) QueryContext(ctx context.Context, query string, args []driver.N
 
 // begin begins a call, if the breaker admits it or the transaction that it is part of.
 func (c *conn) begin(ctx context.Context) (*call, error) {
+	c.forget()
 	x := newCall(ctx, c.guard, c)
 	x.rested = c.rested
 	if c.inTx {
@@ -110,6 +111,14 @@ func (c *conn) begin(ctx context.Context) (*call, error) {
 	}
 	c.rested = false
 	return x, nil
+}
+
+// forget gives back what the driver declined where no prepare followed.
+func (c *conn) forget() {
+	if x := c.declined; x != nil {
+		c.declined = nil
+		x.attempt.Release()
+	}
 }
 
 // run makes a call that is over when the driver returns.
@@ -189,7 +198,10 @@ func (c *conn) ResetSession(ctx context.Context) error {
 }
 
 // IsValid is what database/sql calls before it puts a connection into the pool.
-func (c *conn) IsValid() bool { return !c.spoilt && c.driverSaysValid() }
+func (c *conn) IsValid() bool {
+	c.forget()
+	return !c.spoilt && c.driverSaysValid()
+}
 
 func (c *conn) driverSaysValid() bool {
 	v, ok := c.inner.(driver.Validator)
@@ -211,7 +223,10 @@ func (c *conn) CheckNamedValue(v *driver.NamedValue) error {
 	return driver.ErrSkip
 }
 
-func (c *conn) Close() error { return c.inner.Close() }
+func (c *conn) Close() error {
+	c.forget()
+	return c.inner.Close()
+}
 
 // Prepare and Begin are part of driver.Conn. database/sql calls those with a context.
 

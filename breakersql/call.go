@@ -33,8 +33,7 @@ type call struct {
 	start   time.Time
 	latency time.Duration // to the answer
 
-	returned bool            // the driver did, without a panic
-	attempt  breaker.Attempt // zero if the breaker is not to hear of it
+	attempt breaker.Attempt // zero if the breaker is not to hear of it
 }
 
 func newCall(ctx context.Context, g *guard, c *conn) *call {
@@ -63,9 +62,10 @@ func (x *call) follow() {
 // ask calls the driver. Of a call that was answered it notes the latency, and leaves the
 // end to succeed.
 func ask[T any](x *call, fn func() (T, error)) (T, error) {
-	defer x.leave()
+	returned := false
+	defer x.left(&returned)
 	answer, err := fn()
-	x.returned = true
+	returned = true
 	switch {
 	case err == driver.ErrSkip && x.conn != nil:
 		x.conn.declined = x
@@ -83,6 +83,7 @@ func (x *call) succeed() { x.attempt.DoneAfter(nil, x.latency) }
 
 // fail ends a call by an error.
 func (x *call) fail(err error) {
+	defer x.abandon() // a no-op unless the classifier or the error panics
 	took := x.now().Sub(x.start)
 	switch ended := x.ctx.Err(); {
 	case ended == context.Canceled: // of which drivers tell in many ways
@@ -105,13 +106,16 @@ func (x *call) fail(err error) {
 	x.attempt.DoneAfter(err, took) // with the rules about deadlines
 }
 
-// leave ends a call that a panic or runtime.Goexit of the driver is leaving, and does
-// nothing to one that returned. The panic goes on unchanged, also if the breaker's
-// listener panics here.
-func (x *call) leave() {
-	if x.returned {
-		return
+// left abandons a call that a panic or runtime.Goexit is leaving.
+func (x *call) left(returned *bool) {
+	if !*returned {
+		x.abandon()
 	}
+}
+
+// abandon ends a call that nobody will judge, and does nothing to one that has ended. The
+// panic that goes up stays as it is, also if the breaker's listener panics here.
+func (x *call) abandon() {
 	defer func() { _ = recover() }()
 	x.attempt.Record(breaker.Permanent, 0)
 }

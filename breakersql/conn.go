@@ -151,7 +151,7 @@ func runQuery(ctx context.Context, c *conn, fn func() (driver.Rows, error)) (dri
 func (c *conn) PrepareContext(ctx context.Context, query string) (driver.Stmt, error) {
 	x := c.declined
 	if x != nil {
-		c.declined, x.returned = nil, false
+		c.declined = nil
 	} else {
 		var err error
 		if x, err = c.begin(ctx); err != nil {

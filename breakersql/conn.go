@@ -17,8 +17,8 @@ type conn struct {
 
 	rested   bool  // it was in the pool, and no call has used it since
 	declined *call // by the driver, to go on in the prepare that database/sql makes next
-	inTx     bool
-	spoilt   bool // it must not go back to the pool
+	txs      int   // under way: some drivers let one begin within another
+	spoilt   bool  // it must not go back to the pool
 }
 
 var (
@@ -104,7 +104,7 @@ func (c *conn) begin(ctx context.Context) (*call, error) {
 	c.forget()
 	x := newCall(ctx, c.guard, c)
 	x.rested = c.rested
-	if c.inTx {
+	if c.txs > 0 {
 		x.follow()
 	} else if err := x.admit(); err != nil {
 		return nil, err
@@ -174,7 +174,7 @@ func (c *conn) BeginTx(ctx context.Context, opts driver.TxOptions) (driver.Tx, e
 	if err != nil {
 		return nil, err
 	}
-	c.inTx = true
+	c.txs++
 	return &tx{inner, c, ctx}, nil
 }
 
@@ -200,6 +200,7 @@ func (c *conn) ResetSession(ctx context.Context) error {
 // IsValid is what database/sql calls before it puts a connection into the pool.
 func (c *conn) IsValid() bool {
 	c.forget()
+	c.txs = 0 // also where the program ended one by a statement
 	return !c.spoilt && c.driverSaysValid()
 }
 

@@ -205,3 +205,40 @@ func TestMistakes(t *testing.T) {
 	require.PanicsWithValue(t, text, func() { breakersql.Wrap(newFake(), nil) })
 	require.Panics(t, func() { breakersql.Wrap(newFake(), new(breaker.Breaker)) })
 }
+
+// Some drivers let a transaction begin within another. The end of one is not that of both.
+func TestATransactionWithinAnother(t *testing.T) {
+	for name, end := range map[string]func(*sql.Tx) error{"commit": (*sql.Tx).Commit, "rollback": (*sql.Tx).Rollback} {
+		g := newGuarded(t, breaker.Settings{})
+		conn, err := g.db.Conn(bg)
+		require.NoError(t, err)
+		outer, err := conn.BeginTx(bg, nil)
+		require.NoError(t, err)
+		inner, err := conn.BeginTx(bg, nil)
+		require.NoError(t, err)
+		require.NoError(t, end(inner))
+		g.b.Isolate()
+		_, err = outer.Exec("exec")
+		require.NoError(t, err, name)
+		require.NoError(t, outer.Commit(), name)
+		_, err = conn.ExecContext(bg, "exec")
+		requireRefusal(t, err, breaker.Isolated, name)
+		require.NoError(t, conn.Close())
+	}
+}
+
+// A transaction that nobody ended is over with its connection's way back into the pool.
+func TestATransactionLeftOnItsConnection(t *testing.T) {
+	g := newGuarded(t, breaker.Settings{})
+	conn, err := g.db.Conn(bg)
+	require.NoError(t, err)
+	require.NoError(t, conn.Raw(func(c any) error {
+		_, err := c.(driver.ConnBeginTx).BeginTx(bg, driver.TxOptions{})
+		return err
+	}))
+	_, err = conn.ExecContext(bg, "COMMIT")
+	require.NoError(t, err)
+	require.NoError(t, conn.Close())
+	g.b.Isolate()
+	requireRefusal(t, asking["exec"](bg, g.db), breaker.Isolated, "exec")
+}

@@ -15,7 +15,7 @@ type tx struct {
 // Commit is never refused. It is evidence while the breaker is closed.
 func (t *tx) Commit() error {
 	_, err := run(t.ctx, t.conn, func() (struct{}, error) {
-		t.conn.inTx = false
+		t.end()
 		return struct{}{}, t.inner.Commit()
 	})
 	return err
@@ -26,9 +26,11 @@ func (t *tx) Commit() error {
 // When the context of a transaction ends, database/sql rolls back by itself, and then
 // closes the connection unless its type tells that it can be reset.
 func (t *tx) Rollback() error {
-	t.conn.inTx = false
+	t.end()
 	if t.ctx.Err() != nil && !t.conn.survivesRollback() {
 		t.conn.spoilt = true
 	}
 	return t.inner.Rollback()
 }
+
+func (t *tx) end() { t.conn.txs = max(0, t.conn.txs-1) }

@@ -16,8 +16,9 @@ var (
 	errReadOnly  = errors.New("sql: driver does not support read-only transactions")
 )
 
-// unnamed returns the values of arguments for a call that knows them by their position.
-func unnamed(args []driver.NamedValue) ([]driver.Value, error) {
+// unnamed returns the values of arguments for a call that knows them by their position,
+// and knows no context.
+func unnamed(ctx context.Context, args []driver.NamedValue) ([]driver.Value, error) {
 	values := make([]driver.Value, len(args))
 	for i, arg := range args {
 		if arg.Name != "" {
@@ -25,7 +26,7 @@ func unnamed(args []driver.NamedValue) ([]driver.Value, error) {
 		}
 		values[i] = arg.Value
 	}
-	return values, nil
+	return values, ctx.Err()
 }
 
 func hasExec(c driver.Conn) bool {
@@ -49,7 +50,7 @@ func connExec(ctx context.Context, c driver.Conn, query string, args []driver.Na
 	if c, ok := c.(driver.ExecerContext); ok {
 		return func() (driver.Result, error) { return c.ExecContext(ctx, query, args) }, nil
 	}
-	values, err := unnamed(args)
+	values, err := unnamed(ctx, args)
 	return func() (driver.Result, error) {
 		//lint:ignore SA1019 drivers still have it
 		return c.(driver.Execer).Exec(query, values)
@@ -60,7 +61,7 @@ func connQuery(ctx context.Context, c driver.Conn, query string, args []driver.N
 	if c, ok := c.(driver.QueryerContext); ok {
 		return func() (driver.Rows, error) { return c.QueryContext(ctx, query, args) }, nil
 	}
-	values, err := unnamed(args)
+	values, err := unnamed(ctx, args)
 	return func() (driver.Rows, error) {
 		//lint:ignore SA1019 drivers still have it
 		return c.(driver.Queryer).Query(query, values)
@@ -71,7 +72,7 @@ func stmtExec(ctx context.Context, s driver.Stmt, args []driver.NamedValue) (fun
 	if s, ok := s.(driver.StmtExecContext); ok {
 		return func() (driver.Result, error) { return s.ExecContext(ctx, args) }, nil
 	}
-	values, err := unnamed(args)
+	values, err := unnamed(ctx, args)
 	return func() (driver.Result, error) {
 		//lint:ignore SA1019 drivers still have it
 		return s.Exec(values)
@@ -82,7 +83,7 @@ func stmtQuery(ctx context.Context, s driver.Stmt, args []driver.NamedValue) (fu
 	if s, ok := s.(driver.StmtQueryContext); ok {
 		return func() (driver.Rows, error) { return s.QueryContext(ctx, args) }, nil
 	}
-	values, err := unnamed(args)
+	values, err := unnamed(ctx, args)
 	return func() (driver.Rows, error) {
 		//lint:ignore SA1019 drivers still have it
 		return s.Query(values)

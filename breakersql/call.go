@@ -86,6 +86,7 @@ func (x *call) fail(err error) {
 	defer x.abandon() // a no-op unless the classifier or the error panics
 	took := x.now().Sub(x.start)
 	switch ended := x.ctx.Err(); {
+	case carriesVerdict(err): // which comes before everything that is known of the call
 	case ended == context.Canceled: // of which drivers tell in many ways
 		x.attempt.Record(breaker.Canceled, took)
 		return

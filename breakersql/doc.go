@@ -38,9 +38,10 @@
 // context.DeadlineExceeded, if the call's own deadline has passed. The caller gets the
 // driver's error as it is.
 //
-// An error after the caller's context was cancelled is Canceled, whatever it is: drivers
-// tell of it in many ways. An error after a deadline is subject to the rule of the core
-// about deadlines that are shorter than the database normally takes.
+// A verdict that the error carries comes before all of this; see [breaker.WithVerdict].
+// Any other error after the caller's context was cancelled is Canceled: drivers tell of it
+// in many ways. An error after a deadline is subject to the rule of the core about
+// deadlines that are shorter than the database normally takes.
 //
 // The latency of a Query is the time to its first answer, until the driver returns. Its
 // outcome waits for the end of the rows: a result that breaks off is a failure like any

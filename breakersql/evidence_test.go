@@ -161,6 +161,34 @@ func TestTheCallersContext(t *testing.T) {
 	require.Equal(t, outcomes{canceled: 1}, g.during(func() { require.Error(t, asking["exec"](ctx, g.db)) }))
 }
 
+// A verdict on the error comes before everything that is known of the call: that the
+// caller has gone, or that its connection waited in the pool.
+func TestCarriedVerdicts(t *testing.T) {
+	for _, classify := range []func(error) breaker.Verdict{nil, breakersql.Classify} {
+		for verdict, want := range map[breaker.Verdict]outcomes{
+			breaker.OK: {ok: 1}, breaker.Transient: {transient: 1}, breaker.Permanent: {permanent: 1},
+		} {
+			for _, cancelled := range []bool{false, true} {
+				g := newGuarded(t, breaker.Settings{Classify: classify})
+				g.warm(t)
+				conn, err := g.db.Conn(bg) // database/sql tries no other
+				require.NoError(t, err)
+				ctx, cancel := context.WithCancel(bg)
+				g.when("exec", func() error {
+					if cancelled {
+						cancel()
+					}
+					return breaker.WithVerdict(driver.ErrBadConn, verdict)
+				})
+				n := g.during(func() { _, err = conn.ExecContext(ctx, "exec") })
+				require.Error(t, err)
+				require.Equal(t, want, n, "%v, cancelled: %v", verdict, cancelled)
+				cancel()
+			}
+		}
+	}
+}
+
 // After a deadline, what a driver says is a timeout, unless the server said what it is.
 // One that is shorter than the database normally takes says nothing about it.
 func TestDeadlines(t *testing.T) {

@@ -47,8 +47,7 @@ import (
 //
 // It is safe for concurrent use.
 func Classify(err error) breaker.Verdict {
-	var carrier interface{ Verdict() breaker.Verdict }
-	if err == nil || errors.As(err, &carrier) || errors.Is(err, context.Canceled) {
+	if err == nil || carriesVerdict(err) || errors.Is(err, context.Canceled) {
 		return breaker.Classify(err)
 	}
 	var answer interface{ SQLState() string }
@@ -66,6 +65,11 @@ func Classify(err error) breaker.Verdict {
 		return breaker.Transient
 	}
 	return breaker.Permanent
+}
+
+func carriesVerdict(err error) bool {
+	var carrier interface{ Verdict() breaker.Verdict }
+	return errors.As(err, &carrier)
 }
 
 // stateVerdict judges an SQLSTATE, of which the first two characters are the class.

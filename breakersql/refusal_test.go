@@ -242,3 +242,22 @@ func TestATransactionLeftOnItsConnection(t *testing.T) {
 	g.b.Isolate()
 	requireRefusal(t, asking["exec"](bg, g.db), breaker.Isolated, "exec")
 }
+
+// A breaker behind another opens no other: of its refusals the database knows nothing.
+func TestRefusalsOfABreakerBehindThisOne(t *testing.T) {
+	f := newFake()
+	inner, _ := newBreaker(t, breaker.Settings{})
+	outer, _ := newBreaker(t, breaker.Settings{})
+	db := open(t, breakersql.Wrap(breakersql.Wrap(f, inner), outer))
+	for _, when := range []string{"connect", "with a connection"} {
+		inner.Isolate()
+		was := outer.Snapshot().Totals.Throttled
+		for range 10 {
+			requireRefusal(t, asking["exec"](bg, db), breaker.Isolated, when)
+		}
+		require.EqualValues(t, 10, outer.Snapshot().Totals.Throttled-was, when)
+		require.Equal(t, breaker.Closed, outer.State(), when)
+		inner.Reset()
+		require.NoError(t, asking["exec"](bg, db), when)
+	}
+}

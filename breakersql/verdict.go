@@ -13,8 +13,10 @@ import (
 // Classify is what an error of a driver tells about the database, unless
 // [breaker.Settings.Classify] says otherwise. The first that fits decides:
 //
-//   - Nil is OK, an error that carries a verdict has that one, and context.Canceled is
-//     Canceled, as in [breaker.Classify].
+//   - An error that carries a verdict has that one.
+//   - A refusal by a breaker that is nearer to the database is Throttled: the database was
+//     not asked, so no breaker before that one opens with it.
+//   - Nil is OK, and context.Canceled is Canceled, as in [breaker.Classify].
 //   - An error with a method SQLState() string, as the drivers of PostgreSQL have it, is
 //     what the server says. These classes are Transient: 08, lost connections; 53, out of
 //     connections, memory or disk; 57, shut down, not up yet, or cancelled by a time limit
@@ -47,7 +49,13 @@ import (
 //
 // It is safe for concurrent use.
 func Classify(err error) breaker.Verdict {
-	if err == nil || carriesVerdict(err) || errors.Is(err, context.Canceled) {
+	var refusal *breaker.RejectedError
+	switch {
+	case carriesVerdict(err):
+		return breaker.Classify(err)
+	case errors.As(err, &refusal):
+		return breaker.Throttled
+	case err == nil || errors.Is(err, context.Canceled):
 		return breaker.Classify(err)
 	}
 	var answer interface{ SQLState() string }

@@ -36,6 +36,10 @@ func TestClassify(t *testing.T) {
 		{nil, breaker.OK},
 		{breaker.WithVerdict(io.EOF, breaker.Throttled), breaker.Throttled},
 		{breaker.WithVerdict(state("23505"), breaker.Transient), breaker.Transient},
+		{&breaker.RejectedError{State: breaker.Isolated}, breaker.Throttled},
+		{errors.Join(driver.ErrBadConn, &breaker.RejectedError{State: breaker.Open}), breaker.Throttled},
+		{errors.Join(&breaker.RejectedError{State: breaker.Open}, context.Canceled), breaker.Throttled},
+		{breaker.WithVerdict(&breaker.RejectedError{State: breaker.Open}, breaker.Permanent), breaker.Permanent},
 		{context.Canceled, breaker.Canceled},
 		{errors.Join(io.EOF, context.Canceled), breaker.Canceled},
 

@@ -1,6 +1,7 @@
 package breakersql_test
 
 import (
+	"database/sql"
 	"io"
 	"testing"
 
@@ -53,5 +54,25 @@ func TestPanicsOfTheJudgement(t *testing.T) {
 			require.Equal(t, outcomes{permanent: 1}, n)
 			require.Zero(t, g.b.Snapshot().ProbesInFlight)
 		})
+	}
+}
+
+// Rows in which the driver panicked have no good end, though database/sql closes them.
+func TestPanicsOfRows(t *testing.T) {
+	for name, read := range map[string]func(*sql.Rows){
+		"next":       func(r *sql.Rows) { r.Next() },
+		"next set":   func(r *sql.Rows) { r.NextResultSet() },
+		"close rows": func(r *sql.Rows) { _ = r.Close() },
+	} {
+		g := newGuarded(t, breaker.Settings{})
+		g.warm(t)
+		n := g.during(func() {
+			rows, err := g.db.Query("query")
+			require.NoError(t, err)
+			g.when(name, func() error { g.when(name, nil); panic("driver") })
+			require.PanicsWithValue(t, "driver", func() { read(rows) }, name)
+			_ = rows.Close()
+		})
+		require.Equal(t, outcomes{permanent: 1}, n, name)
 	}
 }

@@ -23,15 +23,22 @@ var (
 	_ driver.RowsColumnTypePrecisionScale   = (*rows)(nil)
 )
 
-func (r *rows) Next(dest []driver.Value) error { return r.seen(r.Rows.Next(dest)) }
+func (r *rows) Next(dest []driver.Value) error {
+	return r.ask(func() error { return r.Rows.Next(dest) })
+}
 
 func (r *rows) Close() error {
-	err := r.seen(r.Rows.Close())
+	err := r.ask(r.Rows.Close)
 	r.call.succeed() // a no-op after an error
 	return err
 }
 
-func (r *rows) seen(err error) error {
+// ask calls the driver, and ends the call by an error or a panic.
+func (r *rows) ask(fn func() error) error {
+	returned := false
+	defer r.call.left(&returned)
+	err := fn()
+	returned = true
 	if err != nil && err != io.EOF {
 		r.call.fail(err)
 	}
@@ -48,7 +55,7 @@ func (r *rows) NextResultSet() error {
 	if !ok {
 		return io.EOF
 	}
-	return r.seen(next.NextResultSet())
+	return r.ask(next.NextResultSet)
 }
 
 func (r *rows) ColumnTypeScanType(index int) reflect.Type {

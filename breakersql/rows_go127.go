@@ -20,7 +20,7 @@ type scannedRows struct {
 
 var _ driver.RowsColumnScanner = (*scannedRows)(nil)
 
-func (r *scannedRows) NextRow() error { return r.seen(r.scanner.NextRow()) }
+func (r *scannedRows) NextRow() error { return r.ask(r.scanner.NextRow) }
 
 func (r *scannedRows) ScanColumn(scan driver.ScanContext, index int, dest any) error {
 	return r.scanner.ScanColumn(scan, index, dest)

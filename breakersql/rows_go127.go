@@ -23,5 +23,5 @@ var _ driver.RowsColumnScanner = (*scannedRows)(nil)
 func (r *scannedRows) NextRow() error { return r.ask(r.scanner.NextRow) }
 
 func (r *scannedRows) ScanColumn(scan driver.ScanContext, index int, dest any) error {
-	return r.scanner.ScanColumn(scan, index, dest)
+	return r.ask(func() error { return r.scanner.ScanColumn(scan, index, dest) })
 }

@@ -53,7 +53,8 @@ func retryAfter(refusal *breaker.RejectedError) time.Duration {
 
 func rejected(err error) (*breaker.RejectedError, bool) {
 	var refusal *breaker.RejectedError
-	return refusal, errors.As(err, &refusal) && refusal != nil
+	found := errors.As(err, &refusal) // first: the order of operands is not defined
+	return refusal, found && refusal != nil
 }
 
 // refusalError is an error with a refusal in it. The status is made when it is asked for,

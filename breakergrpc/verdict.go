@@ -103,7 +103,8 @@ func unsendable(ctx context.Context, request any) bool {
 	}
 	sent, _ := metadata.FromOutgoingContext(ctx)
 	for key, values := range sent {
-		if strings.ContainsFunc(key, foreignToKeys) {
+		reserved := strings.HasPrefix(key, ":") // is left out of what is sent, once its values are looked at
+		if key == "" || !reserved && strings.ContainsFunc(key, foreignToKeys) {
 			return true
 		}
 		if strings.HasSuffix(key, "-bin") {

@@ -194,6 +194,9 @@ func TestWhatCannotBeSent(t *testing.T) {
 		"a header's value":    {with("tenant", "café"), nil, breaker.Permanent},
 		"a control character": {with("tenant", "a\nb"), nil, breaker.Permanent},
 		"a header's name":     {with("the tenant", "a"), nil, breaker.Permanent},
+		"no name":             {metadata.NewOutgoingContext(bg, metadata.MD{"": {"a"}}), nil, breaker.Permanent},
+		"a reserved name":     {with(":tenant", "a"), nil, breaker.OK},
+		"a reserved one's":    {with(":tenant", "café"), nil, breaker.Permanent},
 		"a binary header":     {with("tenant-bin", "café\n"), nil, breaker.OK},
 		"a printable header":  {with("tenant-0_1.2", " ~"), nil, breaker.OK},
 	} {
@@ -235,7 +238,7 @@ func TestInternalFromTheServer(t *testing.T) {
 		return &pb.SimpleResponse{Username: "\xff"}, nil // which the server cannot marshal
 	}})
 	b := newBreaker(t)
-	ctx := metadata.NewOutgoingContext(bg, metadata.Pairs("az-09_.", " ~", "tenant-bin", "\xff"))
+	ctx := metadata.NewOutgoingContext(bg, metadata.Pairs("az-09_.", " ~", "tenant-bin", "\xff", ":tenant", "a"))
 	require.Equal(t, codes.Internal, status.Code(call(through(t, to, b), ctx)))
 	require.Equal(t, oneOf(breaker.Transient), outcomesOf(b))
 }
@@ -273,4 +276,13 @@ func TestWhatCannotBeToldApart(t *testing.T) {
 		require.Equal(t, test.want, status.Code(call(through(t, to, b, test.dial), bg)), name)
 		require.Equal(t, outcomes{ok: 20, transient: 1}, outcomesOf(b), name)
 	}
+}
+
+// The metadata of a context is only to be had in small letters. The docs say so.
+func TestCapitalsInMetadata(t *testing.T) {
+	to := serve(t, &service{})
+	b := newBreaker(t)
+	ctx := metadata.NewOutgoingContext(bg, metadata.MD{"Tenant": {"a"}})
+	require.Equal(t, codes.Internal, status.Code(call(through(t, to, b), ctx)))
+	require.Equal(t, oneOf(breaker.Transient), outcomesOf(b))
 }

@@ -8,7 +8,9 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 
 	"github.com/normal-go/breaker"
@@ -131,5 +133,29 @@ func TestEndedStreamLetsGoOfItsContext(t *testing.T) {
 		require.Equal(t, 1, held.watches)
 		require.Equal(t, end, stream.RecvMsg(nil))
 		require.Zero(t, held.watches)
+	}
+}
+
+// A panic that leaves a stream, of a codec for instance, gives a probe slot back.
+func TestPanicsInAStream(t *testing.T) {
+	inner := &fake{
+		receive: func() error { panic("codec") },
+		send:    func() error { panic("codec") },
+		header:  func() (metadata.MD, error) { panic("codec") },
+	}
+	for name, use := range map[string]func(grpc.ClientStream){
+		"receive": func(s grpc.ClientStream) { _ = s.RecvMsg(nil) },
+		"send":    func(s grpc.ClientStream) { _ = s.SendMsg(nil) },
+		"header":  func(s grpc.ClientStream) { _, _ = s.Header() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBreaker(t)
+			openUp(t, b)
+			b.ProbeNow()
+			stream := open(t, one(b), bg, duplexes, inner)
+			require.PanicsWithValue(t, "codec", func() { use(stream) })
+			require.Equal(t, outcomes{transient: 5, permanent: 1}, outcomesOf(b))
+			require.Zero(t, b.Snapshot().ProbesInFlight)
+		})
 	}
 }

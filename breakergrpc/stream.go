@@ -75,9 +75,19 @@ func (s *clientStream) end() bool {
 	return true
 }
 
+// left abandons the attempt if a panic or runtime.Goexit is leaving the stream.
+func (s *clientStream) left(returned *bool) {
+	if !*returned && s.end() {
+		s.abandon()
+	}
+}
+
 // RecvMsg receives a message, and ends the attempt with the stream.
 func (s *clientStream) RecvMsg(m any) error {
+	returned := false
+	defer s.left(&returned)
 	err := s.ClientStream.RecvMsg(m)
+	returned = true
 	switch {
 	case err == nil:
 		if !s.received {
@@ -117,16 +127,23 @@ func (s *clientStream) SendMsg(m any) error {
 		s.sent = true
 		s.idle.Store(int64(s.watch.elapsed() - s.opened))
 	}
+	returned := false
+	defer s.left(&returned)
 	err := s.ClientStream.SendMsg(m)
+	returned = true
 	if err != nil && err != io.EOF && s.end() {
 		s.fail(err, status.Code(err) == codes.Internal)
 	}
 	return err
 }
 
-// Header returns the header, or ends the attempt by the error.
+// Header returns the header, or ends the attempt by the error. gRPC keeps an error for
+// RecvMsg, but an interceptor inside may not.
 func (s *clientStream) Header() (metadata.MD, error) {
+	returned := false
+	defer s.left(&returned)
 	header, err := s.ClientStream.Header()
+	returned = true
 	if err != nil && s.end() {
 		s.fail(err, false)
 	}

@@ -159,3 +159,20 @@ func TestPanicsInAStream(t *testing.T) {
 		})
 	}
 }
+
+// What the caller took before its first message is not the dependency's time, also where
+// a stream fails.
+func TestDeadlineOfACallerWhoBeginsLate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := breaker.MustNew(breaker.Settings{})
+		learn(t, b, 2*time.Second)
+		ctx, cancel := context.WithTimeout(bg, 10*time.Second)
+		defer cancel()
+		stream := open(t, one(b), ctx, duplexes, &fake{send: func() error { return nil }})
+		time.Sleep(9 * time.Second)
+		require.NoError(t, stream.SendMsg(nil))
+		time.Sleep(time.Second)
+		synctest.Wait()
+		require.Equal(t, outcomes{ok: 20, canceled: 1}, outcomesOf(b))
+	})
+}

@@ -57,15 +57,14 @@ func (c *Client) unary(ctx context.Context, method string, request, reply any, c
 	if err == nil {
 		x.attempt.Record(breaker.OK, x.watch.elapsed())
 	} else {
-		x.fail(err, status.Code(err) == codes.Internal && unsendable(ctx, request))
+		x.fail(err, status.Code(err) == codes.Internal && unsendable(ctx, request), x.watch.elapsed())
 	}
 	return err
 }
 
 // fail ends the attempt by an error. Own says that the caller brought it on itself.
-func (x *call) fail(err error, own bool) {
+func (x *call) fail(err error, own bool, took time.Duration) {
 	defer x.abandon() // a no-op unless the classifier panics
-	took := x.watch.elapsed()
 	x.attempt.Record(x.judge(err, own, took), took)
 }
 

@@ -75,13 +75,13 @@ type ClientOptions struct {
 // rest of an upload is not. The end is what RecvMsg says: io.EOF, an error, or the one
 // answer that there is to a stream of requests. An error of SendMsg or Header is one too,
 // but not the io.EOF of SendMsg, which says that RecvMsg knows more. A failed stream is
-// judged by all the time that it took.
+// judged by all the time that it took, but for the caller's own before its first message.
 //
 // A caller that leaves a stream unread must cancel its context, as gRPC itself demands,
 // and that ends the attempt as well. One that does neither, or closes the connection
-// instead, leaves the attempt without an end: that holds no goroutine, and a probe loses
-// its slot after [breaker.Settings.ProbeTimeout]. What Classify or OnTransition panic with
-// when a context ends a stream is dropped, because there is no caller for it to go up to.
+// instead, leaves the attempt without an end: a probe loses its slot after
+// [breaker.Settings.ProbeTimeout]. What Classify or OnTransition panic with when a context
+// ends a stream is dropped, because there is no caller for it to go up to.
 type Client struct {
 	breaker  *breaker.Breaker       // nil if there is a scope
 	scope    *breaker.Scope[string] // nil if there is one breaker

@@ -48,7 +48,7 @@ func (c *Client) stream(ctx context.Context, desc *grpc.StreamDesc, cc *grpc.Cli
 	}()
 	inner, err := open(ctx, desc, cc, method, options...)
 	if err != nil {
-		s.fail(err, status.Code(err) == codes.Internal && unsendable(ctx, nil))
+		s.fail(err, status.Code(err) == codes.Internal && unsendable(ctx, nil), s.watch.elapsed())
 		return nil, err
 	}
 	opened = true
@@ -63,7 +63,7 @@ func (s *clientStream) leave() {
 		return
 	}
 	defer func() { _ = recover() }() // nobody is above to get a panic of the caller's functions
-	s.fail(status.FromContextError(s.ctx.Err()).Err(), false)
+	s.fail(status.FromContextError(s.ctx.Err()).Err(), false, s.asked())
 }
 
 // end reports that the attempt is the caller's to end.
@@ -99,7 +99,7 @@ func (s *clientStream) RecvMsg(m any) error {
 	case err == io.EOF:
 		s.succeed()
 	case s.end():
-		s.fail(err, false)
+		s.fail(err, false, s.asked())
 	}
 	return err
 }
@@ -132,7 +132,7 @@ func (s *clientStream) SendMsg(m any) error {
 	err := s.ClientStream.SendMsg(m)
 	returned = true
 	if err != nil && err != io.EOF && s.end() {
-		s.fail(err, status.Code(err) == codes.Internal)
+		s.fail(err, status.Code(err) == codes.Internal, s.asked())
 	}
 	return err
 }
@@ -145,7 +145,7 @@ func (s *clientStream) Header() (metadata.MD, error) {
 	header, err := s.ClientStream.Header()
 	returned = true
 	if err != nil && s.end() {
-		s.fail(err, false)
+		s.fail(err, false, s.asked())
 	}
 	return header, err
 }

@@ -38,5 +38,7 @@
 //
 // All of it is safe for concurrent use. The package starts no goroutine for a call or a
 // stream, and holds no lock while one is under way. Only a context that ends before its
-// stream does runs a short function in a goroutine of its own.
+// stream does runs a short function in a goroutine of its own, and one of a type that
+// package context does not know has a goroutine wait for it as long as the stream lives:
+// see [context.AfterFunc].
 package breakergrpc

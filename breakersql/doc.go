@@ -62,12 +62,18 @@
 // # The driver's own features
 //
 // A connection, a statement and rows have all the optional interfaces of package driver
-// that the driver's have, and behave for the others as if they had none. [Unwrap] returns
-// the driver's own connection within [sql.Conn.Raw]; calls of that are not guarded.
+// that the driver's have, and behave for the others as if they had none. Calls of the
+// connection that [sql.Conn.Raw] passes are guarded like all others. [Unwrap] returns the
+// driver's own; calls of that are not.
 // [sql.DB.Driver] returns the driver itself.
 //
 // # Concurrency
 //
 // All of it is safe for concurrent use where the driver's is. The package starts no
 // goroutine and takes no lock. It needs the standard library alone.
+//
+// [breaker.Settings.OnTransition] runs within the call that brings a transition about, and
+// that call has its connection of the pool. A listener that asks the same *sql.DB takes
+// another one, and with SetMaxOpenConns(1), or when all others wait likewise, waits for
+// itself.
 package breakersql

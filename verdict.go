@@ -69,11 +69,17 @@ func classifyBare(err error) Verdict {
 	return Transient
 }
 
-// carriedVerdict returns the verdict nearest to the top of the error's chain.
+// carriedVerdict returns the verdict nearest to the top of the error's chain. Most errors
+// have no chain, and need not wait for errors.As, which reflects and allocates.
 func carriedVerdict(err error) (Verdict, bool) {
-	var carrier interface{ Verdict() Verdict }
-	if errors.As(err, &carrier) {
-		return carrier.Verdict().known(), true
+	switch e := err.(type) {
+	case interface{ Verdict() Verdict }:
+		return e.Verdict().known(), true
+	case interface{ Unwrap() error }, interface{ Unwrap() []error }, interface{ As(any) bool }:
+		var carrier interface{ Verdict() Verdict }
+		if errors.As(err, &carrier) {
+			return carrier.Verdict().known(), true
+		}
 	}
 	return 0, false
 }

@@ -35,6 +35,17 @@ type jury struct{}
 func (jury) Error() string   { return "jury" }
 func (jury) Verdict() string { return "guilty" }
 
+// asError has its verdict from As alone.
+type asError struct{ error }
+
+func (e asError) As(target any) bool {
+	carrier, ok := target.(*interface{ Verdict() breaker.Verdict })
+	if ok {
+		*carrier = statusError(breaker.Throttled)
+	}
+	return ok
+}
+
 func TestClassify(t *testing.T) {
 	carried := func(v breaker.Verdict) error { return breaker.WithVerdict(errDown, v) }
 	for name, c := range map[string]struct {
@@ -68,6 +79,8 @@ func TestClassify(t *testing.T) {
 		"a method on a pointer":      {&pointerError{errDown}, breaker.Permanent},
 		"a method above a verdict":   {&pointerError{carried(breaker.Throttled)}, breaker.Permanent},
 		"a verdict above a method":   {breaker.WithVerdict(&pointerError{errDown}, breaker.Throttled), breaker.Throttled},
+		"an As":                      {asError{errDown}, breaker.Throttled},
+		"an As, wrapped":             {fmt.Errorf("query: %w", asError{errDown}), breaker.Throttled},
 		"a method over cancellation": {&pointerError{context.Canceled}, breaker.Permanent},
 
 		"unknown":               {carried(5), breaker.Permanent},

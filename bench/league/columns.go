@@ -29,25 +29,25 @@ func columns() []column {
 		{name: "no breaker", how: "sends everything", build: nothing},
 		{name: "oracle", how: "knows the fate of every call", build: nothing, oracle: true},
 		{
-			name: "breaker", library: ourselves,
+			name: "breaker", module: ourselves,
 			how:   "`Settings{}`",
 			why:   "the defaults",
 			build: ours(breaker.Settings{}, false),
 		},
 		{
-			name: "breaker, tuned", library: ourselves,
+			name: "breaker, tuned", module: ourselves,
 			how:   "`Recovery: RecoveryOver(0.25)`, and a 429 is `WithVerdict(err, Throttled)`",
 			why:   "its docs/design.md, \"The ramp\" and \"Verdicts\"",
 			build: ours(breaker.Settings{Recovery: breaker.RecoveryOver(0.25)}, true),
 		},
 		{
-			name: "gobreaker", library: "github.com/sony/gobreaker/v2",
+			name: "gobreaker", module: "github.com/sony/gobreaker/v2",
 			how:   "`Settings{}`: six failures in a row, open for 60 s",
 			why:   "the defaults",
 			build: sony(gobreaker.Settings{}),
 		},
 		{
-			name: "gobreaker, tuned", library: "github.com/sony/gobreaker/v2",
+			name: "gobreaker, tuned", module: "github.com/sony/gobreaker/v2",
 			how: "`ReadyToTrip`: at least 3 requests of which 60 % failed; `Interval: 10s`, `BucketPeriod: 1s`; `IsExcluded`: cancelled calls and 429",
 			why: "its v2/example has that `ReadyToTrip`, and its doc of `Settings` the other two, without numbers. Without an `Interval` nothing is ever forgotten",
 			build: sony(gobreaker.Settings{
@@ -59,13 +59,13 @@ func columns() []column {
 			}),
 		},
 		{
-			name: "failsafe-go", library: "github.com/failsafe-go/failsafe-go",
+			name: "failsafe-go", module: "github.com/failsafe-go/failsafe-go",
 			how:   "`NewWithDefaults`: one failure, open for a minute",
 			why:   "the defaults",
 			build: failsafe(circuitbreaker.NewBuilder[any]),
 		},
 		{
-			name: "failsafe-go, tuned", library: "github.com/failsafe-go/failsafe-go",
+			name: "failsafe-go, tuned", module: "github.com/failsafe-go/failsafe-go",
 			how: "`WithFailureThreshold(5)`, `WithDelay(time.Minute)`, `WithSuccessThreshold(2)`; `HandleIf`: neither cancelled calls nor 429",
 			why: "the first example of its page on circuit breakers, failsafe-go.dev/circuit-breaker, which recommends no numbers",
 			build: failsafe(func() circuitbreaker.Builder[any] {
@@ -74,31 +74,31 @@ func columns() []column {
 			}),
 		},
 		{
-			name: "go-zero", library: "github.com/zeromicro/go-zero",
+			name: "go-zero", module: "github.com/zeromicro/go-zero",
 			how:   "`NewBreaker()`, of which nothing can be set",
 			why:   "the defaults",
 			build: goZero(func(err error) bool { return err == nil }),
 		},
 		{
-			name: "go-zero, tuned", library: "github.com/zeromicro/go-zero",
+			name: "go-zero, tuned", module: "github.com/zeromicro/go-zero",
 			how:   "cancelled calls and 429 are acceptable",
 			why:   "its rest/handler takes what is below 500 for acceptable, its zrpc a cancelled call; go-zero.dev shows `DoWithAcceptable` for that",
 			build: goZero(func(err error) bool { return err == nil || blameless(err) }),
 		},
 		{
-			name: "aegis", library: "github.com/go-kratos/aegis",
+			name: "aegis", module: "github.com/go-kratos/aegis",
 			how:   "`sre.NewBreaker()`: 100 calls in 3 s",
 			why:   "the defaults",
 			build: aegis(func(err error) bool { return err == nil }),
 		},
 		{
-			name: "aegis, tuned", library: "github.com/go-kratos/aegis",
+			name: "aegis, tuned", module: "github.com/go-kratos/aegis",
 			how:   "`WithSuccess(0.5)`; cancelled calls and 429 are marked as successes",
 			why:   "the comment of `WithSuccess` calls 0.5 the default, and the code has 0.6; the circuitbreaker middleware of go-kratos, its home, marks none but internal, unavailable and timed out as failed",
 			build: aegis(func(err error) bool { return err == nil || blameless(err) }, sre.WithSuccess(0.5)),
 		},
 		{
-			name: "rubyist", library: "github.com/rubyist/circuitbreaker",
+			name: "rubyist", module: "github.com/rubyist/circuitbreaker",
 			how: "`NewThresholdBreaker(10)`: ten failures in 10 s",
 			why: "the first example of its README; `NewBreaker()` has no trip function, never trips, and would be the first column again",
 			build: rubyists(func(options *rubyist.Options) {
@@ -106,7 +106,7 @@ func columns() []column {
 			}),
 		},
 		{
-			name: "rubyist, tuned", library: "github.com/rubyist/circuitbreaker",
+			name: "rubyist, tuned", module: "github.com/rubyist/circuitbreaker",
 			how: "`NewRateBreaker(0.95, 100)`: 95 % of at least 100 calls in 10 s; cancelled calls are not told to it",
 			why: "the rate in its README, which recommends nothing; `CallContext` ignores cancelled calls in this way",
 			build: rubyists(func(options *rubyist.Options) {
@@ -114,20 +114,20 @@ func columns() []column {
 			}, context.Canceled),
 		},
 		{
-			name: "go-resiliency", library: "github.com/eapache/go-resiliency",
+			name: "go-resiliency", module: "github.com/eapache/go-resiliency",
 			how:   "`New(3, 1, 5*time.Second)`: three failures without 5 s free of them, open for 5 s",
 			why:   "it has no defaults, and this is the only example in its documentation, which recommends nothing",
 			build: goResiliency,
 		},
 		{
-			name: "hystrix-go", library: "github.com/afex/hystrix-go",
+			name: "hystrix-go", module: "github.com/afex/hystrix-go",
 			how:     "the defaults: ten calls at a time, half of at least 20 failed in 10 s, open for 5 s",
 			why:     "the defaults",
 			build:   hystrixGo(hystrix.CommandConfig{}),
 			endless: true,
 		},
 		{
-			name: "hystrix-go, tuned", library: "github.com/afex/hystrix-go",
+			name: "hystrix-go, tuned", module: "github.com/afex/hystrix-go",
 			how:     "`Timeout: 1000`, `MaxConcurrentRequests: 100`, `ErrorPercentThreshold: 25`",
 			why:     "\"Configure settings\" in its README",
 			build:   hystrixGo(hystrix.CommandConfig{Timeout: 1000, MaxConcurrentRequests: 100, ErrorPercentThreshold: 25}),

@@ -72,7 +72,7 @@ func (d *driver) next(c *call) (*call, bool) {
 func (d *driver) now() time.Duration { return time.Since(d.born) }
 
 func (d *driver) sleepUntil(at time.Duration) {
-	if d.column.library != "" { // the others have no use for the time
+	if d.column.module != "" { // the others have no use for the time
 		time.Sleep(at - d.now())
 	}
 }

@@ -24,10 +24,10 @@ type guard struct {
 
 // column is a library with its settings.
 type column struct {
-	name    string
-	library string // its module
-	how     string // its settings, for the page
-	why     string // who recommends them
+	name   string
+	module string // of the library, empty for what is none
+	how    string // its settings, for the page
+	why    string // who recommends them
 
 	// build makes the breaker of one instance. It draws from random what the library draws,
 	// where the library lets itself be told. It runs within the bubble.

@@ -28,7 +28,7 @@ func TestHistory(t *testing.T) {
 	var settings breaker.Settings
 	require.NoError(t, json.Unmarshal([]byte(*theSettings), &settings))
 	transitions := 0
-	col := column{name: "breaker", library: ourselves, build: func(random *rand.Rand) guard {
+	col := column{name: "breaker", module: ourselves, build: func(random *rand.Rand) guard {
 		born := time.Now()
 		s := settings
 		s.OnTransition = func(_ context.Context, transition breaker.Transition) {

@@ -203,10 +203,10 @@ func versions(t *testing.T) map[string]string {
 	t.Helper()
 	found := map[string]string{}
 	for _, col := range columns() {
-		switch col.library {
+		switch col.module {
 		case "", ourselves:
 		default:
-			found[col.library] = output(t, "go", "list", "-m", "-f", "{{.Version}}", col.library)
+			found[col.module] = output(t, "go", "list", "-m", "-f", "{{.Version}}", col.module)
 		}
 	}
 	found[ourselves] = "commit " + output(t, "git", "log", "-1", "--format=%h", "--abbrev=12", "--", ":(top,glob)*.go")

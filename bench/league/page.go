@@ -24,7 +24,7 @@ type measure struct {
 var (
 	every    = func(*incident) bool { return true }
 	troubled = func(in *incident) bool { return in.trouble != nil }
-	breakers = func(c *column) bool { return c.library != "" }
+	breakers = func(c *column) bool { return c.module != "" }
 )
 
 var measures = []measure{
@@ -147,11 +147,11 @@ func writeVersions(p *strings.Builder, cols []column, versions map[string]string
 	p.WriteString("| module | version |\n|---|---|\n")
 	var seen []string
 	for _, c := range cols {
-		if c.library == "" || slices.Contains(seen, c.library) {
+		if c.module == "" || slices.Contains(seen, c.module) {
 			continue
 		}
-		seen = append(seen, c.library)
-		fmt.Fprintf(p, "| %s | %s |\n", c.library, versions[c.library])
+		seen = append(seen, c.module)
+		fmt.Fprintf(p, "| %s | %s |\n", c.module, versions[c.module])
 	}
 	for _, module := range absent {
 		fmt.Fprintf(p, "| %s | not in the table yet: it could not be had where this was run |\n", module)

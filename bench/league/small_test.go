@@ -124,6 +124,6 @@ func TestRowsAndColumnsHaveNamesOfTheirOwn(t *testing.T) {
 	for _, col := range columns() {
 		require.False(t, names[col.name], col.name)
 		names[col.name] = true
-		require.Equal(t, col.library == "", col.why == "", col.name)
+		require.Equal(t, col.module == "", col.why == "", col.name)
 	}
 }

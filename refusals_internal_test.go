@@ -38,7 +38,7 @@ func TestRefusalsAreAllCounted(t *testing.T) {
 	require.EqualValues(t, 1, met.shared.Load(), "once spread, it stays so")
 }
 
-// What spreading buys: compare the two with -cpu 1 and -cpu 2.
+// What spreading buys, and what waiting for the need: compare them with -cpu 1 and -cpu 2.
 func BenchmarkRefusalsCounted(b *testing.B) {
 	counted := func(name string, add func()) {
 		b.Run(name, func(b *testing.B) {
@@ -49,7 +49,9 @@ func BenchmarkRefusalsCounted(b *testing.B) {
 			})
 		})
 	}
-	var one, two refusals
+	var one, two, three refusals
+	three.apart()
 	counted("one", func() { one.shared.Add(1) })
-	counted("spread", two.add)
+	counted("spread when calls meet", two.add)
+	counted("spread from the start", three.add)
 }

@@ -123,12 +123,14 @@ func NewClient(options *ClientOptions) *Client {
 // ServiceKey is the default [ClientOptions.Key]: the target as it was given to
 // grpc.NewClient, and the service, such as "dns:///users.example:443/users.Users". It is
 // there for keys with more in them.
+// It is safe for concurrent use.
 func ServiceKey(_ context.Context, cc *grpc.ClientConn, method string) string {
 	return targetOf(cc) + method[:max(0, strings.LastIndexByte(method, '/'))]
 }
 
 // MethodKey is a [ClientOptions.Key] for a breaker for each method of each target, such as
 // "dns:///users.example:443/users.Users/Find".
+// It is safe for concurrent use.
 func MethodKey(_ context.Context, cc *grpc.ClientConn, method string) string {
 	return targetOf(cc) + method
 }

@@ -27,6 +27,8 @@ import (
 //
 // A RetryInfo is for the client's code to read. The retries of a service config do not:
 // they take Unavailable for a reason to try again, if they are told to.
+//
+// It is safe for concurrent use.
 func RefusalStatus(err error) (*status.Status, bool) {
 	refusal, ok := rejected(err)
 	if !ok {

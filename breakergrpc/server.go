@@ -13,6 +13,7 @@ import (
 // status of [RefusalStatus]. Every other error passes as it is, and so does one to which the
 // handler gave a status of its own, whatever is wrapped in it. Interceptors before this one
 // still find the refusal by errors.As.
+// It is safe for concurrent use.
 func UnaryServerInterceptor() grpc.UnaryServerInterceptor {
 	return func(ctx context.Context, request any, _ *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (any, error) {
 		answer, err := handle(ctx, request)
@@ -22,6 +23,7 @@ func UnaryServerInterceptor() grpc.UnaryServerInterceptor {
 
 // StreamServerInterceptor does for streams what [UnaryServerInterceptor] does, also when
 // some messages have been sent.
+// It is safe for concurrent use.
 func StreamServerInterceptor() grpc.StreamServerInterceptor {
 	return func(server any, stream grpc.ServerStream, _ *grpc.StreamServerInfo, handle grpc.StreamHandler) error {
 		return answerable(handle(server, stream))

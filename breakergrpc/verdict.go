@@ -42,6 +42,8 @@ import (
 //		}
 //		return breakergrpc.Classify(err)
 //	}
+//
+// It is safe for concurrent use.
 func Classify(err error) breaker.Verdict {
 	if v, ok := carriedVerdict(err); ok {
 		return v

@@ -8,6 +8,7 @@ import (
 
 // Do is [breaker.Breaker.Do], and marks the span in ctx if the call is refused, see
 // [MarkRefusal], or a probe, see [MarkProbe]. A refusal is marked after its pause.
+// It is safe for concurrent use, and panics where Do of the breaker does.
 func Do(ctx context.Context, b *breaker.Breaker, fn func(context.Context) error) error {
 	if fn == nil {
 		panic("breakerotel: Do with a nil function")
@@ -17,6 +18,7 @@ func Do(ctx context.Context, b *breaker.Breaker, fn func(context.Context) error)
 }
 
 // Call is [breaker.Call], and marks the span in ctx as [Do] does.
+// It is safe for concurrent use, and panics where [breaker.Call] does.
 func Call[T any](ctx context.Context, b *breaker.Breaker, fn func(context.Context) (T, error)) (T, error) {
 	if fn == nil {
 		panic("breakerotel: Call with a nil function")

@@ -37,7 +37,8 @@ const defaultMaximumBreakers = 100
 // Register has the breakers of source measured at each collection by the meters of provider;
 // nil stands for [otel.GetMeterProvider]. See the package doc for the instruments.
 //
-// Breakers are told apart by their names. Of several with one name the first is shown,
+// Breakers are told apart by their names. Of several with one name, one is shown: the one
+// that was shown before, else the first,
 // because the SDK would add their counts and let one state hide the other; the rest are
 // counted in breaker.dropped_breakers, with the reason duplicate_name. What is not UTF-8 in a
 // name is replaced by U+FFFD. One breaker that the source yields twice is one breaker. Two
@@ -54,6 +55,7 @@ const defaultMaximumBreakers = 100
 // The series go with [metric.Registration].Unregister, which may be called twice. The error
 // of Register is one of the options, of a nil source, or of the provider, and then nothing is
 // registered.
+// Register is safe for concurrent use.
 func Register(provider metric.MeterProvider, source breaker.Source, options *Options) (metric.Registration, error) {
 	if source == nil {
 		return nil, errors.New("breakerotel: Register with a nil source")

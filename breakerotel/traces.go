@@ -18,6 +18,8 @@ import (
 // the breaker, its state, and the seconds until it may be worth to try again, if they are
 // known. It does not get an error status: whoever falls back on something else has not
 // failed.
+//
+// It is safe for concurrent use.
 func MarkRefusal(ctx context.Context, err error) {
 	span := trace.SpanFromContext(ctx)
 	if !span.IsRecording() {
@@ -41,6 +43,7 @@ func MarkRefusal(ctx context.Context, err error) {
 // MarkProbe marks the span in ctx if the call was admitted as a probe of b. Ask before the
 // attempt ends; [Do] and [Call] do it themselves. The span gets the attribute breaker.probe
 // and an event breaker.probe with the name of the breaker.
+// It is safe for concurrent use, but for the attempt, which belongs to one goroutine.
 func MarkProbe(ctx context.Context, b *breaker.Breaker, attempt *breaker.Attempt) {
 	span := trace.SpanFromContext(ctx)
 	if !span.IsRecording() || !attempt.Probe() {
@@ -64,6 +67,8 @@ func MarkProbe(ctx context.Context, b *breaker.Breaker, attempt *breaker.Attempt
 // carries, not to one that the call started inside. The event may be delivered by another
 // call that is under way; if the span has ended by then, it is lost to the trace. What an
 // operator does belongs to no call, and OnTransition is not told of it.
+//
+// It is safe for concurrent use.
 func MarkTransition(ctx context.Context, t breaker.Transition) {
 	span := trace.SpanFromContext(ctx)
 	if !span.IsRecording() {

@@ -44,6 +44,8 @@ func newConn(inner driver.Conn, g *guard) driver.Conn {
 //		pg := breakersql.Unwrap(driverConn).(*stdlib.Conn).Conn()
 //		...
 //	})
+//
+// It is safe for concurrent use.
 func Unwrap(driverConn any) any {
 	if c, ok := driverConn.(interface{ unwrap() driver.Conn }); ok {
 		return c.unwrap()

@@ -13,6 +13,8 @@ import (
 // own, give it a connector and a breaker of its own. Wrap panics if either is nil.
 //
 // Closing the [database/sql.DB] closes connector, if it can be closed.
+// The connector that Wrap returns is safe for concurrent use if the given one is. As with any
+// driver, a connection of it is for one goroutine at a time, which database/sql sees to.
 func Wrap(connector driver.Connector, b *breaker.Breaker) driver.Connector {
 	if connector == nil || b == nil {
 		panic("breakersql: Wrap with a nil connector or a nil breaker")
@@ -24,6 +26,7 @@ func Wrap(connector driver.Connector, b *breaker.Breaker) driver.Connector {
 // [database/sql.Open] makes one: for drivers that have no constructor of their own for it.
 // It does not connect. Its error is that of a driver which reads the name at once. It panics
 // if d is nil.
+// It is safe for concurrent use.
 func OpenConnector(d driver.Driver, dataSourceName string) (driver.Connector, error) {
 	if d == nil {
 		panic("breakersql: OpenConnector with a nil driver")
